@@ -1,0 +1,1 @@
+"""How a graph gets smaller numbers: observers, calibration, Q/DQ placement, sensitivity."""
