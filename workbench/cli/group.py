@@ -1,0 +1,87 @@
+"""`owb`: the list of commands, found by name and imported on use."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+import workbench
+from exec.errors import nearest
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "look": ("inspect",),
+    "change": ("optimize", "quantize"),
+    "prove": ("run", "profile", "compare"),
+    "more": ("list", "demo"),
+}
+"""Built-in commands by what they are for: each is `workbench.cli.<name>:command`."""
+
+_BUILT_IN = {name for names in COMMANDS.values() for name in names}
+_ENTRY_POINTS = "workbench.commands"
+
+
+class Commands(click.Group):
+    """Imports a command's module when it is asked for; installed packages add more by the entry point `workbench.commands`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [n for names in COMMANDS.values() for n in names] + sorted(_plugins())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _BUILT_IN:
+            module = importlib.import_module(f"workbench.cli.{cmd_name}_")
+            command = module.command
+        else:
+            plugin = _plugins().get(cmd_name)
+            if plugin is None:
+                return None
+            command = plugin.load()
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """`owb MODEL` is `owb tui MODEL` on a terminal and `owb inspect MODEL` elsewhere."""
+        first = args[0]
+        if first not in _BUILT_IN and _looks_like_a_file(first) and first not in _plugins():
+            interactive = sys.stdin.isatty() and sys.stdout.isatty()
+            args = ["tui" if interactive else "inspect", *args]
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            hint = nearest(first, self.list_commands(ctx))
+            raise click.UsageError(f"no command {first!r}, and no file of that name{'; ' + hint if hint else ''}", ctx) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups = {**COMMANDS, "added": tuple(sorted(set(_plugins()) - _BUILT_IN))}
+        for title, names in groups.items():
+            rows = [(n, c.get_short_help_str(70)) for n in names if (c := self.get_command(ctx, n)) is not None]
+            if rows:
+                with formatter.section(title.capitalize()):
+                    formatter.write_dl(rows)
+
+
+def _plugins() -> dict[str, importlib.metadata.EntryPoint]:
+    import importlib.metadata
+
+    return {e.name: e for e in importlib.metadata.entry_points(group=_ENTRY_POINTS)}
+
+
+def _looks_like_a_file(argument: str) -> bool:
+    return not argument.startswith("-") and (os.sep in argument or argument.endswith(".onnx") or os.path.exists(argument))
+
+
+def run_named(arguments: Sequence[str]) -> None:
+    """Run another command line inside this process (for `demo`)."""
+    owb.main(list(arguments), prog_name="owb", standalone_mode=False)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(workbench.__version__, "-V", "--version", prog_name="owb", message="%(prog)s %(version)s")
+def owb() -> None:
+    """See, rewrite, quantize and prove ONNX models.
+
+    `owb MODEL` opens the terminal UI; without a terminal it prints `owb inspect MODEL`.
+    """

@@ -1,0 +1,46 @@
+"""From argv to an exit code: 0 ok, 1 findings or differences, 2 usage, unreadable or refused, 130 interrupted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+from exec.errors import BenchError
+
+from workbench.cli.failure import show
+from workbench.cli.group import owb
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; raises nothing that a bad file or a bad argument can cause."""
+    _speak_utf8_or_escape()
+    try:
+        code = owb.main(list(arguments), prog_name="owb", standalone_mode=False)
+    except BenchError as error:
+        show(error)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("owb: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: nothing more to say
+        return 0
+    except MemoryError:
+        show(BenchError("not enough memory for this model", hint="a smaller input, or `--dim NAME=N` with a smaller N"))
+        return 2
+    return code if isinstance(code, int) else 0
+
+
+def _speak_utf8_or_escape() -> None:
+    """A terminal that is not UTF-8 gets `\\u2026` instead of an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
