@@ -32,7 +32,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _BUILT_IN:
-            module = importlib.import_module(f"workbench.cli.{cmd_name}_")
+            module = importlib.import_module(f"workbench.cli.{cmd_name}")
             command = module.command
         else:
             plugin = _plugins().get(cmd_name)

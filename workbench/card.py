@@ -1,0 +1,173 @@
+"""What a model is, on one card: `inspect(model) -> Summary`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exec.ir import Constant, Graph, Model, ValueInfo, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of the model: a dim is an int, a symbol, or None where the file does not say."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeightType:
+    """The weights of one dtype."""
+
+    dtype: str
+    tensors: int
+    parameters: int
+    weight_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCount:
+    """How often an operator stands in the model, subgraphs and functions included."""
+
+    op: str
+    domain: str
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something about the file that its reader should know."""
+
+    code: str
+    where: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The card of a model. Counts include subgraphs and functions; Constant nodes are counted apart."""
+
+    name: str
+    path: str | None
+    file_bytes: int | None
+    external_files: tuple[str, ...]
+    producer: str
+    ir_version: int
+    opsets: dict[str, int]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    nodes: int
+    constant_nodes: int
+    subgraphs: int
+    functions: int
+    parameters: int
+    weight_bytes: int
+    weights: tuple[WeightType, ...]
+    operators: tuple[OperatorCount, ...]
+    depth: int
+    quantization: str
+    notes: tuple[Remark, ...]
+
+
+def inspect(model: Model) -> Summary:
+    """Describe `model` from its structure; no weight is read and nothing runs."""
+    counts: Counter[tuple[str, str]] = Counter()
+    constants = subgraphs = 0
+    weights: dict[int, Constant] = {}
+    for number, graph in enumerate(_graphs(model.graph)):
+        subgraphs += number > 0
+        for node in graph.nodes:
+            if node.op == "Constant" and not node.domain:
+                constants += 1
+            else:
+                counts[node.op, node.domain or ""] += 1
+            for tensor in node.inputs:
+                if isinstance(tensor, Constant):
+                    weights.setdefault(id(tensor), tensor)
+            for value in node.attrs.values():
+                if isinstance(value, Constant):
+                    weights.setdefault(id(value), value)
+    functions = len(model.graph.functions)
+    by_type = _weight_types(weights.values())
+    path = model.path
+    return Summary(
+        name=model.graph.name or "",
+        path=str(path) if path is not None else None,
+        file_bytes=Path(path).stat().st_size if path is not None and Path(path).exists() else None,
+        external_files=tuple(model.external_files),
+        producer=" ".join(filter(None, (model.producer_name, model.producer_version))),
+        ir_version=model.ir_version,
+        opsets=dict(model.opsets),
+        inputs=tuple(map(_port, model.inputs)),
+        outputs=tuple(map(_port, model.outputs)),
+        nodes=sum(counts.values()),
+        constant_nodes=constants,
+        subgraphs=subgraphs - functions,
+        functions=functions,
+        parameters=sum(w.parameters for w in by_type),
+        weight_bytes=sum(w.weight_bytes for w in by_type),
+        weights=by_type,
+        operators=tuple(OperatorCount(op, domain, n) for (op, domain), n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+        depth=_depth(model.graph),
+        quantization=_quantization(counts),
+        notes=tuple(Remark(n.code, n.where, n.message) for n in model.notes),
+    )
+
+
+def _graphs(graph: Graph) -> Iterator[Graph]:
+    """The main graph first, then subgraphs and functions."""
+    yield from walk(graph)
+
+
+def _port(info: ValueInfo) -> Port:
+    return Port(info.name, info.dtype, info.shape)
+
+
+def _weight_types(constants: Any) -> tuple[WeightType, ...]:
+    table: dict[str, list[int]] = {}
+    for constant in constants:
+        size = 1
+        for dim in constant.shape or ():
+            size *= int(dim)
+        row = table.setdefault(dtype_name(constant.dtype), [0, 0, 0])
+        row[0] += 1
+        row[1] += size
+        row[2] += constant.nbytes
+    return tuple(WeightType(name, *row) for name, row in sorted(table.items(), key=lambda item: -item[1][2]))
+
+
+def dtype_name(dtype: Any) -> str:
+    """float32 for np.dtype(float32); the number where the dtype is unknown to this onnx."""
+    return getattr(dtype, "name", str(dtype))
+
+
+def _depth(graph: Graph) -> int:
+    """Nodes on the longest path from an input or weight to an output; order of the list, so linear."""
+    level: dict[int, int] = {}
+    deepest = 0
+    for node in graph.nodes:
+        here = 1 + max((level.get(id(t), 0) for t in node.inputs), default=0)
+        for tensor in node.outputs:
+            level[id(tensor)] = here
+        deepest = max(deepest, here)
+    return deepest
+
+
+def _quantization(counts: Counter[tuple[str, str]]) -> str:
+    """"none", "QDQ", "QOperator", "dynamic" or a mix, told from the operators."""
+    kinds = []
+    ops = {op for op, _ in counts}
+    if "DequantizeLinear" in ops:
+        kinds.append("QDQ")
+    if any(op.startswith(("QLinear", "QGemm")) for op in ops):
+        kinds.append("QOperator")
+    if ops & {"DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul"}:
+        kinds.append("dynamic")
+    if ops & {"MatMulNBits", "MatMulBnb4"}:
+        kinds.append("weight-only")
+    return " + ".join(kinds) or "none"
