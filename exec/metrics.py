@@ -1,0 +1,128 @@
+"""How far one value is from another: signal-to-noise ratio, cosine, largest difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exec.arrays import Array, Value
+
+_BLOCK = 1 << 20  # elements: a few temporaries of 8 MB, whatever the size of the value
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What separates `got` from `want`.
+
+    sqnr_db         10·log10(Σ want² / Σ (want − got)²); infinite when equal
+    cosine          of the two as vectors; 1 when both are zero
+    max_abs         largest |want − got| where both are finite
+    max_of_range    the same as a share of max |want|
+    mismatches      elements that differ in being finite, NaN, ±inf, or (integers, strings) in value
+    elements        how many were compared
+    note            why nothing could be compared: another shape, dtype or kind; "" otherwise
+    """
+
+    sqnr_db: float
+    cosine: float
+    max_abs: float
+    max_of_range: float
+    mismatches: int
+    elements: int
+    note: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """No element differs."""
+        return not self.note and not self.mismatches and self.max_abs == 0.0
+
+    def within(self, tolerance: float) -> bool:
+        """Comparable, the same specials, and no difference above `tolerance` of the range."""
+        return not self.note and not self.mismatches and self.max_of_range <= tolerance
+
+
+def difference(want: Value, got: Value) -> Difference:
+    """Compare two values: arrays in blocks, sequences and maps part by part, the worst part counts."""
+    if isinstance(want, np.ndarray) or isinstance(got, np.ndarray) or np.isscalar(want):
+        return _arrays(np.asarray(want), np.asarray(got))
+    if want is None and got is None:
+        return Difference(math.inf, 1.0, 0.0, 0.0, 0, 0)
+    if isinstance(want, (list, tuple)) and isinstance(got, (list, tuple)) and len(want) == len(got):
+        return _worst([difference(a, b) for a, b in zip(want, got, strict=True)])
+    if isinstance(want, dict) and isinstance(got, dict) and want.keys() == got.keys():
+        return _worst([difference(value, got[key]) for key, value in want.items()])
+    return _incomparable(f"{_kind(want)} against {_kind(got)}")
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"a sequence of {len(value)}"
+    if isinstance(value, dict):
+        return f"a map of {len(value)}"
+    return "an empty optional" if value is None else f"{type(value).__name__}"
+
+
+def _incomparable(note: str) -> Difference:
+    return Difference(-math.inf, 0.0, math.inf, math.inf, 0, 0, note)
+
+
+def _worst(parts: list[Difference]) -> Difference:
+    if not parts:
+        return Difference(math.inf, 1.0, 0.0, 0.0, 0, 0)
+    return Difference(
+        min(p.sqnr_db for p in parts), min(p.cosine for p in parts), max(p.max_abs for p in parts), max(p.max_of_range for p in parts),
+        sum(p.mismatches for p in parts), sum(p.elements for p in parts), next((p.note for p in parts if p.note), ""),
+    )  # fmt: skip
+
+
+def _arrays(want: Array, got: Array) -> Difference:
+    if want.shape != got.shape:
+        return _incomparable(f"shape {want.shape} against {got.shape}")
+    text = want.dtype.kind in "OUST" and got.dtype.kind in "OUST"
+    if want.dtype != got.dtype and not text:
+        return _incomparable(f"{want.dtype} against {got.dtype}")
+    if text:
+        wrong = int(np.count_nonzero(want.astype(str) != got.astype(str)))
+        return Difference(-math.inf if wrong else math.inf, 1.0 - wrong / max(want.size, 1), 0.0, 0.0, wrong, want.size)
+    return _numbers(want.reshape(-1), got.reshape(-1))
+
+
+def _numbers(want: Array, got: Array) -> Difference:
+    exact = want.dtype.kind in "biu"
+    signal = noise = dot = other = 0.0
+    largest = peak = 0.0
+    mismatches = 0
+    for start in range(0, want.size, _BLOCK):
+        a, b = _wide(want[start : start + _BLOCK]), _wide(got[start : start + _BLOCK])
+        both = np.isfinite(a) & np.isfinite(b)
+        if not both.all():
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            mismatches += int(np.count_nonzero(~both & ~same))
+            a, b = np.where(both, a, 0.0), np.where(both, b, 0.0)
+        gap = np.abs(a - b)
+        if exact:
+            mismatches += int(np.count_nonzero(gap))
+        magnitude, found = np.abs(a), np.abs(b)
+        signal += float(np.square(magnitude).sum())
+        other += float(np.square(found).sum())
+        noise += float(np.square(gap).sum())
+        dot += float((a * b.conj()).real.sum())
+        largest = max(largest, float(gap.max(initial=0.0)))
+        peak = max(peak, float(magnitude.max(initial=0.0)))
+    sqnr = math.inf if noise == 0.0 else (10.0 * math.log10(signal / noise) if signal else -math.inf)
+    norm = math.sqrt(signal * other)
+    cosine = dot / norm if norm else float(signal == other)
+    return Difference(sqnr, min(cosine, 1.0), largest, largest / peak if peak else (math.inf if largest else 0.0), mismatches, want.size)
+
+
+def _wide(part: Array) -> np.ndarray[Any, np.dtype[Any]]:
+    """To the widest type of its kind: products of float16 overflow, of integers wrap."""
+    return part.astype(np.complex128 if part.dtype.kind == "c" else np.float64)
+
+
+def sqnr_db(want: Array, got: Array) -> float:
+    """Signal-to-quantization-noise ratio in dB, infinite when equal."""
+    return difference(want, got).sqnr_db
