@@ -1,0 +1,74 @@
+"""Softmax, its logarithm and Hardmax: along one axis since opset 13, over all axes from `axis` on before."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from exec.arrays import Array
+from exec.kernels.registry import kernel
+from exec.kernels.widen import wide, widened
+
+
+def as_matrix(x: Array, axis: int) -> Array:
+    """x as [outer, inner], `inner` being the axes from `axis` on."""
+    start = axis + x.ndim if axis < 0 else axis
+    return x.reshape(math.prod(x.shape[:start]), math.prod(x.shape[start:]))
+
+
+@kernel("Softmax", since=13)
+def softmax(x: Array, /, *, axis: int = -1) -> Array:
+    """exp(x - max) / Σ exp(x - max) along `axis`.
+
+    A row of -inf only has no answer and becomes NaN.
+
+    Types   narrow floats are rounded after each step, as the op's function body says; the sum is taken in float32,
+            since one of bfloat16 stops growing at 256 equal terms.
+    """
+    y: Array = np.subtract(x, _peak(x, axis), out=np.empty_like(x))
+    np.exp(y, out=y)
+    total = np.sum(y, axis=axis, keepdims=True, dtype=wide(y[:0]).dtype)
+    return np.divide(y, total.astype(y.dtype), out=y)
+
+
+def _peak(x: Array, axis: int) -> Array:
+    if x.shape[axis] == 0:
+        return np.zeros([1 if k == axis % x.ndim else dim for k, dim in enumerate(x.shape)], x.dtype)
+    return np.max(x, axis=axis, keepdims=True)
+
+
+@kernel("LogSoftmax", since=13)
+@widened
+def log_softmax(x: Array, /, *, axis: int = -1) -> Array:
+    """x - max - log Σ exp(x - max) along `axis`."""
+    y: Array = np.subtract(x, _peak(x, axis), out=np.empty_like(x))
+    y -= np.log(np.sum(np.exp(y), axis=axis, keepdims=True))
+    return y
+
+
+@kernel("Hardmax", since=13)
+def hardmax(x: Array, /, *, axis: int = -1) -> Array:
+    """1 at the first largest value along `axis`, 0 elsewhere."""
+    y = np.zeros_like(x)
+    if x.size:
+        np.put_along_axis(y, np.expand_dims(np.argmax(x, axis=axis), axis), x.dtype.type(1), axis=axis)
+    return y
+
+
+@kernel("Softmax")
+def softmax_1(x: Array, /, *, axis: int = 1) -> Array:
+    """Softmax over all axes from `axis` on, as before opset 13."""
+    return softmax(as_matrix(x, axis)).reshape(x.shape)
+
+
+@kernel("LogSoftmax")
+def log_softmax_1(x: Array, /, *, axis: int = 1) -> Array:
+    """LogSoftmax over all axes from `axis` on, as before opset 13."""
+    return log_softmax(as_matrix(x, axis)).reshape(x.shape)
+
+
+@kernel("Hardmax")
+def hardmax_1(x: Array, /, *, axis: int = 1) -> Array:
+    """Hardmax over all axes from `axis` on, as before opset 13."""
+    return hardmax(as_matrix(x, axis)).reshape(x.shape)

@@ -1,0 +1,104 @@
+"""The same elements under another shape: reshape, squeeze, transpose, expand, tile; and what a shape is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from exec.arrays import Array, Value
+from exec.errors import ExecutionError
+from exec.kernels.registry import kernel
+
+
+@kernel("Identity")
+def identity(x: Value, /) -> Value:
+    """x itself: a tensor, a sequence or an optional."""
+    return x
+
+
+@kernel("Shape")
+def shape(x: Array, /, *, start: int = 0, end: int | None = None) -> Array:
+    """The dims of x from `start` up to `end`, both counted from the back if negative and clamped to the rank."""
+    return np.array(x.shape[start:end], np.int64)
+
+
+@kernel("Size")
+def size(x: Array, /) -> Array:
+    """How many elements x has."""
+    return np.array(x.size, np.int64)
+
+
+@kernel("Reshape")
+def reshape_1(x: Array, /, *, shape: Sequence[int] = ()) -> Array:
+    """Reshape with the shape as an attribute, before opset 5."""
+    return reshape(x, np.array(shape, np.int64))
+
+
+@kernel("Reshape", since=5)
+def reshape(x: Array, shape: Array, /, *, allowzero: int = 0) -> Array:
+    """x in another shape: one -1 is what is left, a 0 keeps x's dim at that place (with allowzero=1 it is 0)."""
+    dims = shape.tolist()
+    if not allowzero and 0 in dims:
+        dims = [x.shape[k] if dim == 0 else dim for k, dim in enumerate(dims)]
+    if x.size == 0 and -1 in dims:
+        # numpy cannot divide 0 by a product that is 0 as well; what is left is 0 elements
+        dims[dims.index(-1)] = x.size // (math.prod(d for d in dims if d > 0) or 1)
+    return x.reshape(dims)
+
+
+@kernel("Squeeze")
+def squeeze_1(x: Array, /, *, axes: Sequence[int] | None = None) -> Array:
+    """Squeeze with the axes as an attribute, before opset 13."""
+    return x.squeeze() if axes is None else x.squeeze(tuple(axes))
+
+
+@kernel("Squeeze", since=13)
+def squeeze(x: Array, axes: Array | None = None, /) -> Array:
+    """x without the axes given, which must have length 1; without any axis of length 1 if none is given."""
+    return x.squeeze() if axes is None else x.squeeze(tuple(axes.reshape(-1).tolist()))
+
+
+@kernel("Unsqueeze")
+def unsqueeze_1(x: Array, /, *, axes: Sequence[int]) -> Array:
+    """Unsqueeze with the axes as an attribute, before opset 13."""
+    return np.expand_dims(x, tuple(axes))
+
+
+@kernel("Unsqueeze", since=13)
+def unsqueeze(x: Array, axes: Array, /) -> Array:
+    """x with axes of length 1 at the places given, which count in the result."""
+    return np.expand_dims(x, tuple(axes.reshape(-1).tolist()))
+
+
+@kernel("Transpose")
+def transpose(x: Array, /, *, perm: Sequence[int] | None = None) -> Array:
+    """x with its axes in the order `perm`, reversed by default."""
+    return x.transpose(perm)
+
+
+@kernel("Expand", since=8)
+def expand(x: Array, shape: Array, /) -> Array:
+    """x broadcast together with `shape`: a dim of 1 on either side takes the other's."""
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
+
+
+@kernel("Tile")
+def tile_1(x: Array, tiles: Array, axis: Array, /) -> Array:
+    """x repeated `tiles` times along `axis`, before opset 6."""
+    repeats = [1] * x.ndim
+    repeats[int(axis.reshape(()))] = int(tiles.reshape(()))
+    return np.tile(x, repeats)
+
+
+@kernel("Tile", since=6)
+def tile(x: Array, repeats: Array, /) -> Array:
+    """x repeated `repeats[k]` times along axis k."""
+    counts = repeats.tolist()
+    if len(counts) != x.ndim:
+        raise ExecutionError(
+            f"Tile got {len(counts)} repeats for {x.ndim} axes",
+            why=f"repeats is {counts}, the input has shape {list(x.shape)}",
+        )
+    return np.tile(x, counts)
