@@ -1,0 +1,1 @@
+"""The ONNX family "nn": convolution, pooling, normalisation, attention."""
