@@ -1,0 +1,206 @@
+"""Linear-time edits: what graphsurgeon does one list search at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from exec.arrays import Array
+from exec.ir.graph import Constant, Function, Graph, Node, Variable
+from exec.ir.sorting import reads, subgraphs_of
+from exec.ir.weights import Weight
+
+
+def walk(graph: Graph) -> Iterator[Graph]:
+    """The graph and every graph inside it, outer before inner; functions are not part of it."""
+    pending = [graph]
+    while pending:
+        current = pending.pop()
+        yield current
+        inner: list[Graph] = []
+        for node in current.nodes:
+            if node.attrs:
+                inner += subgraphs_of(node)
+        pending += reversed(inner)
+
+
+def is_foldable(tensor: Any) -> bool:
+    """Whether a tensor's value is fixed: a Constant, or what a Constant node without references makes."""
+    return isinstance(tensor, Constant) or _constant_node(tensor) is not None
+
+
+def constant_value(tensor: Any) -> Array | None:
+    """The value of a foldable tensor, read-only; None for every other. Never an overridable initializer."""
+    if isinstance(tensor, Constant):
+        return tensor.values
+    node = _constant_node(tensor)
+    return None if node is None else _node_value(node)
+
+
+def _constant_node(tensor: Any) -> Node | None:
+    producers = tensor.inputs
+    if len(producers) != 1:
+        return None
+    node: Node = producers[0]
+    if node.op != "Constant" or node.domain or len(node.attrs) != 1:
+        return None
+    name, value = next(iter(node.attrs.items()))
+    if name == "value":
+        return node if isinstance(value, Constant) or hasattr(value, "__array__") or isinstance(value, Weight) else None
+    known = {
+        "value_float": float | int,
+        "value_int": int,
+        "value_string": str | bytes,
+        "value_floats": list,
+        "value_ints": list,
+        "value_strings": list,
+    }
+    return node if name in known and isinstance(value, known[name]) else None
+
+
+def _node_value(node: Node) -> Array:
+    import numpy as np
+
+    name, value = next(iter(node.attrs.items()))
+    if name == "value":
+        array = (
+            value.values
+            if isinstance(value, Constant)
+            else value.load()
+            if isinstance(value, Weight)
+            else np.asarray(value)
+        )
+    elif name in ("value_float", "value_floats"):
+        array = np.array(value, np.float32)
+    elif name in ("value_int", "value_ints"):
+        array = np.array(value, np.int64)
+    else:
+        array = np.array(value, object)
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def replace_all_uses(graph: Graph, old: Any, new: Any) -> None:
+    """Let everything that reads `old` read `new`: nodes, nodes in subgraphs, and outputs of subgraphs.
+
+    The graph's own outputs keep their tensors, because their names are the model's interface.
+    """
+    if old is new:
+        return
+    readers = list(old.outputs)
+    list.clear(old.outputs)
+    seen: set[int] = set()
+    for node in readers:
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        inputs = node.inputs
+        for at, tensor in enumerate(inputs):
+            if tensor is old:
+                list.__setitem__(inputs, at, new)
+                list.append(new.outputs, node)
+    for inner in walk(graph):
+        if inner is not graph and any(tensor is old for tensor in inner.outputs):
+            inner.outputs = [new if tensor is old else tensor for tensor in inner.outputs]
+
+
+def remove_nodes(graph: Graph, nodes: Iterable[Node]) -> None:
+    """Take nodes out of the graph and cut their links, all in one pass."""
+    gone = {id(node): node for node in nodes}
+    if not gone:
+        return
+    graph.nodes = [node for node in graph.nodes if id(node) not in gone]
+    touched: dict[int, tuple[Any, bool]] = {}
+    for node in gone.values():
+        for tensor in node.inputs:
+            touched[id(tensor)] = (tensor, True)
+        list.clear(node.inputs)
+        for tensor in node.outputs:
+            touched[-id(tensor)] = (tensor, False)
+        list.clear(node.outputs)
+    for tensor, is_read in touched.values():
+        side = tensor.outputs if is_read else tensor.inputs
+        side_kept = [node for node in side if id(node) not in gone]
+        list.clear(side)
+        list.extend(side, side_kept)
+
+
+def prune(graph: Graph, candidates: Iterable[Node] | None = None) -> list[Node]:
+    """Remove nodes nothing reads, and then those that only they read; returns what went.
+
+    candidates  where to start: the nodes an edit may have left dead. None looks at every node, also at ones the author left dead.
+    """
+    outputs = {id(tensor) for inner in walk(graph) for tensor in inner.outputs}
+    if isinstance(graph, Function):
+        outputs.update(id(tensor) for tensor in graph.outputs)
+    members = {id(node) for node in graph.nodes}
+    pending = list(graph.nodes if candidates is None else candidates)
+    readers: dict[int, int] = {}
+    dead: dict[int, Node] = {}
+    while pending:
+        node = pending.pop()
+        if id(node) in dead or id(node) not in members:
+            continue
+        if any(id(t) in outputs or readers.get(id(t), len(t.outputs)) for t in node.outputs if t.name):
+            continue
+        dead[id(node)] = node
+        inner = subgraphs_of(node)
+        for tensor in reads(node) if inner else node.inputs:
+            readers[id(tensor)] = readers.get(id(tensor), len(tensor.outputs)) - 1
+            pending += tensor.inputs
+    gone = list(dead.values())
+    for node in gone:
+        for inner in subgraphs_of(node):
+            for part in walk(inner):
+                remove_nodes(part, list(part.nodes))
+    remove_nodes(graph, gone)
+    return gone
+
+
+def unique_name(graph: Graph, base: str) -> str:
+    """`base`, or `base_1`, `base_2`, …: a name no value and no node has in the graph or in any graph inside it.
+
+    Names are collected once per graph; names given by this function are remembered, so it stays cheap in a loop.
+    """
+    root_names = graph.__dict__.get("_names")
+    count = len(graph.nodes)
+    if root_names is None or graph.__dict__.get("_names_count") != count:
+        root_names = names(graph) | (root_names or set())
+        graph.__dict__["_names"] = root_names
+        graph.__dict__["_names_count"] = count
+    name, number = base, 0
+    while not name or name in root_names:
+        number += 1
+        name = f"{base}_{number}"
+    root_names.add(name)
+    return name
+
+
+def names(graph: Graph) -> set[str]:
+    """Every value and node name in a graph and the graphs inside it."""
+    found: set[str] = set()
+    for part in walk(graph):
+        for tensor in (*part.inputs, *part.outputs):
+            found.add(tensor.name)
+        for node in part.nodes:
+            found.add(node.name)
+            for tensor in node.inputs:
+                found.add(tensor.name)
+            for tensor in node.outputs:
+                found.add(tensor.name)
+    return found
+
+
+__all__ = [
+    "Variable",
+    "constant_value",
+    "is_foldable",
+    "names",
+    "prune",
+    "remove_nodes",
+    "replace_all_uses",
+    "unique_name",
+    "walk",
+]

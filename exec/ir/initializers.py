@@ -1,0 +1,176 @@
+"""Which constants a graph writes as initializers, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import onnx_graphsurgeon as gs
+
+from exec import dtypes
+from exec.arrays import Array
+from exec.errors import InvalidModel
+from exec.ir.graph import Constant
+from exec.ir.importer import copy_of
+from exec.ir.names import set_text, text, to_bytes
+from exec.ir.records import Initializer, Records
+from exec.ir.scope import uses_of
+from exec.ir.weights import SparseWeight, Weight
+
+if TYPE_CHECKING:
+    from exec.ir.exporter import Exporter
+
+_DATA_FIELDS = (
+    "raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data", "external_data",
+    "data_location", "segment", "dims",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Plan:
+    """The initializers of one graph: kept records in the file's order, then new constants in order of use."""
+
+    kept: list[Initializer] = field(default_factory=list)
+    sparse: list[Initializer] = field(default_factory=list)
+    new: list[Any] = field(default_factory=list)
+    constants: list[Any] = field(default_factory=list)
+
+
+def plan(exporter: Exporter, graph: gs.Graph, records: Records, declared: Any) -> Plan:
+    """Choose: what was unused in the file stays, what lost its last reader goes, what is new comes where all its readers see it."""
+    direct, inner = uses_of(graph, exporter.uses)
+    used: set[int] = set(direct)
+    for part in inner:
+        used.update(part)
+    made = Plan()
+    inputs = {id(tensor) for tensor in graph.inputs}
+
+    def stays(entry: Initializer) -> bool:
+        tensor = entry.tensor
+        if id(tensor) in declared:
+            return False
+        if isinstance(tensor, gs.Constant):
+            changed = tensor._values is not entry.weight
+            if changed and not entry.primary:
+                return False
+            return (
+                id(tensor) in used or not entry.used or id(tensor) in inputs or text(tensor.name) in exporter.protected
+            )
+        return tensor.default is entry.weight and id(tensor) in inputs
+
+    made.kept = [entry for entry in records.initializers if stays(entry)]
+    made.sparse = [entry for entry in records.sparse if stays(entry)]
+    seen: set[int] = set(declared)
+    for entry in (*made.kept, *made.sparse):
+        if id(entry.tensor) not in seen:
+            seen.add(id(entry.tensor))
+            if isinstance(entry.tensor, gs.Constant):
+                made.constants.append(entry.tensor)
+    wanted = dict(direct)
+    if len(inner) > 1:
+        counts: dict[int, int] = {}
+        for part in inner:
+            for key in part:
+                counts[key] = counts.get(key, 0) + 1
+        for part in inner:
+            wanted.update({key: tensor for key, tensor in part.items() if counts[key] > 1})
+    made.new = [tensor for key, tensor in wanted.items() if key not in seen]
+    made.constants += made.new
+    return made
+
+
+def write(exporter: Exporter, made: Plan, out: onnx.GraphProto) -> None:
+    """Fill the graph's initializer lists."""
+    for entry in made.kept:
+        tensor = entry.tensor
+        if isinstance(tensor, gs.Constant) and isinstance(tensor._values, SparseWeight):
+            raise InvalidModel(
+                f"{tensor.name!r} became sparse", f"initializer {tensor.name!r}", hint="make a new Constant for it"
+            )
+    out.initializer.extend([_kept(exporter, entry) for entry in made.kept])
+    for entry in made.sparse:
+        tensor = entry.tensor
+        if isinstance(tensor, gs.Constant) and tensor._values is not entry.weight:
+            write_tensor(exporter, tensor, out.initializer.add())
+            continue
+        proto = entry.proto
+        if tensor.name != text(proto.values.name):
+            proto = copy_of(proto)
+            set_text(proto.values, "name", tensor.name)
+        out.sparse_initializer.append(proto)
+    for tensor in made.new:
+        if isinstance(tensor._values, SparseWeight):
+            proto = tensor._values.tensor
+            set_text(proto.values, "name", tensor.name)
+            out.sparse_initializer.append(proto)
+        else:
+            write_tensor(exporter, tensor, out.initializer.add())
+
+
+def _kept(exporter: Exporter, entry: Initializer) -> Any:
+    tensor, proto = entry.tensor, entry.proto
+    weight = tensor._values if isinstance(tensor, gs.Constant) else tensor.default
+    described = tensor._doc is not None or tensor._metadata is not None
+    if weight is entry.weight and tensor.name == proto.name and not described:
+        return proto
+    out = copy_of(proto)
+    if weight is not entry.weight:
+        _write_values(exporter, weight, out)
+    return _name_and_describe(tensor, out)
+
+
+def _name_and_describe(tensor: Any, out: Any) -> Any:
+    from exec.ir.exporter import describe
+
+    if tensor.name != text(out.name):
+        set_text(out, "name", tensor.name)
+    if isinstance(tensor, Constant):
+        describe(tensor, out)
+    return out
+
+
+def write_tensor(exporter: Exporter, value: Any, out: onnx.TensorProto) -> None:
+    """Fill a TensorProto from a Constant, a Weight, an array or another TensorProto."""
+    if isinstance(value, onnx.TensorProto):
+        out.CopyFrom(value)
+        return
+    if isinstance(value, gs.Constant):
+        source = value._values
+        if isinstance(source, Weight) and source is not getattr(value, "_src", None) and not out.HasField("name"):
+            _write_values(exporter, source, out)
+        elif isinstance(source, Weight):
+            out.CopyFrom(source.proto)
+            exporter.store.adopt(source, out)
+        else:
+            origin = getattr(value, "_src", None)
+            if origin is not None and not out.HasField("name"):
+                out.CopyFrom(origin.proto)
+            _write_values(exporter, source, out)
+        _name_and_describe(value, out)
+        return
+    _write_values(exporter, value, out)
+
+
+def _write_values(exporter: Exporter, values: Any, out: onnx.TensorProto) -> None:
+    """Replace a TensorProto's data, keeping its name, doc string and metadata."""
+    for name in _DATA_FIELDS:
+        out.ClearField(name)
+    if isinstance(values, Weight):
+        source = copy_of(values.proto)
+        for name in ("name", "doc_string", "metadata_props"):
+            source.ClearField(name)
+        out.MergeFrom(source)
+        exporter.store.adopt(values, out)
+        return
+    array: Array = np.asarray(values)
+    if array.dtype.kind in "US":
+        array = array.astype(object)
+    row = dtypes.from_numpy(array.dtype)
+    out.data_type = row.code
+    out.dims.extend(array.shape)
+    if row.code == 8:
+        out.string_data.extend([to_bytes(item) if isinstance(item, str) else bytes(item) for item in array.reshape(-1)])
+    else:
+        out.raw_data = exporter.store.token(array, row)

@@ -1,0 +1,87 @@
+"""A stable topological order in linear time."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+from exec.errors import InvalidModel
+from exec.ir.graph import Graph, Node
+
+
+def toposort(graph: Graph) -> None:
+    """Put every node behind what it reads, keeping the file's order where it is free; subgraphs too.
+
+    A graph that is in order already keeps its list. What a node's subgraphs capture counts as read by the node.
+    Raises `InvalidModel` for a cycle.
+    """
+    _sort(graph)
+    for node in graph.nodes:
+        for subgraph in subgraphs_of(node):
+            toposort(subgraph)
+
+
+def subgraphs_of(node: Node) -> list[Graph]:
+    """The graphs in a node's attributes."""
+    found: list[Graph] = []
+    for value in node.attrs.values():
+        if isinstance(value, Graph):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [item for item in value if isinstance(item, Graph)]
+    return found
+
+
+def reads(node: Node) -> list[Any]:
+    """The tensors a node reads, itself or in its subgraphs."""
+    inner = subgraphs_of(node)
+    if not inner:
+        return list(node.inputs)
+    found = list(node.inputs)
+    while inner:
+        graph = inner.pop()
+        found += graph.outputs
+        for item in graph.nodes:
+            found += item.inputs
+            inner += subgraphs_of(item)
+    return found
+
+
+def _sort(graph: Graph) -> None:
+    nodes = graph.nodes
+    position = {id(node): at for at, node in enumerate(nodes)}
+    producer: dict[int, int] = {}
+    for at, node in enumerate(nodes):
+        for tensor in node.outputs:
+            producer[id(tensor)] = at
+    sources: list[set[int]] = []
+    in_order = True
+    for at, node in enumerate(nodes):
+        needed = {producer[id(tensor)] for tensor in reads(node) if id(tensor) in producer}
+        if needed and max(needed) >= at:
+            in_order = False
+        sources.append(needed)
+    if in_order and len(position) == len(nodes):
+        return
+    missing = [len(needed) for needed in sources]
+    readers: list[list[int]] = [[] for _ in nodes]
+    for at, needed in enumerate(sources):
+        for source in needed:
+            readers[source].append(at)
+    ready = [at for at, count in enumerate(missing) if count == 0]
+    order: list[int] = []
+    while ready:
+        at = heapq.heappop(ready)
+        order.append(at)
+        for reader in readers[at]:
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                heapq.heappush(ready, reader)
+    if len(order) != len(nodes):
+        stuck = next(at for at, count in enumerate(missing) if count > 0)
+        raise InvalidModel(
+            "the graph has a cycle",
+            f"node {nodes[stuck].name or nodes[stuck].op!r} in graph {graph.name!r}",
+            "it needs its own output",
+        )
+    nodes[:] = [nodes[at] for at in order]
