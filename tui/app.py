@@ -1,0 +1,346 @@
+"""The app: one frame, nine screens inside it, one registry of actions, one bridge for work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from exec.errors import BenchError
+from textual.app import App, ComposeResult
+from textual.containers import Container
+from textual.widgets import ContentSwitcher
+
+from tui import glyphs
+from tui.actions import BY_ID, SCREENS, bindings
+from tui.bridge import Bridge
+from tui.dialogs.failure import FailureDialog
+from tui.line import Span
+from tui.messages import JobEnded, JobFailed, JobProgress, JobStarted
+from tui.theme import DARK, LIGHT, textual_theme
+from tui.views import registry
+from tui.views.view import View
+from tui.widgets.filterbar import FilterBar
+from tui.widgets.frame import Bar, Keys, Tabs
+from workbench.bench import Bench
+from workbench.nodes import NodeId
+from workbench.render import units
+from workbench.render.text import display_name
+
+
+class WorkbenchApp(App[None]):
+    """`owb MODEL` on a screen.
+
+    bench   the model under work; None while it is being opened
+    cursor  the current node, shared by all screens
+    """
+
+    CSS_PATH = "theme.tcss"
+    TITLE = "owb"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS = bindings()  # type: ignore[assignment]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-slim"), (100, "-wide"), (160, "-huge")]
+
+    def __init__(self, path: str | Path, *, theme: str = "owb-dark") -> None:
+        super().__init__()
+        self.path = Path(path)
+        self.palette = LIGHT if theme == LIGHT.name else DARK
+        self.ascii_only = glyphs.wants_ascii()
+        self.bench: Bench | None = None
+        self.bridge = Bridge(self)
+        self.cursor: NodeId | None = None
+        self._trail: list[tuple[str, NodeId | None]] = []
+        self._ahead: list[tuple[str, NodeId | None]] = []
+        self._message: list[Span] = []
+        self.current = "overview"
+        self.animation_level = "none"
+
+    # ── composition ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        yield Tabs(id="tabs")
+        with ContentSwitcher(initial="overview", id="screens"):
+            for name in SCREENS:
+                yield registry.make(name)
+        yield FilterBar(id="message")
+        yield Keys(id="footer")
+
+    def on_mount(self) -> None:
+        for palette in (DARK, LIGHT):
+            self.register_theme(textual_theme(palette))
+        self.theme = self.palette.name
+        self.refresh_frame()
+        self.say(f"opening {display_name(self.path.name)}")
+        self.bridge.run("open", f"opening {self.path.name}", lambda progress, cancel: Bench(self.path), self._opened, quiet=True)
+
+    def _opened(self, bench: Bench) -> None:
+        self.bench = bench
+        self.say(f"Opened in {units.duration(bench.opened_ns)}.")
+        self.state_changed()
+
+    # ── screens ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def view(self, name: str = "") -> View:
+        """One of the nine screens, the current one by default."""
+        return self.query_one(f"#{name or self.current}", View)
+
+    def go(self, name: str, node: NodeId | None = None, *, remember: bool = True) -> None:
+        """Show a screen, with the cursor on a node if one is given."""
+        if remember and (name != self.current or node is not None):
+            self._trail.append((self.current, self.cursor))
+            self._ahead.clear()
+        if node is not None:
+            self.cursor = node
+        self.current = name
+        self.query_one("#screens", ContentSwitcher).current = name
+        if self.bench is not None:
+            self.view().arrived()
+        self.refresh_frame()
+
+    def state_changed(self) -> None:
+        """Another state is shown, or it was measured: screens fill again when they are looked at."""
+        for name in SCREENS:
+            self.view(name).stale = True
+        self.view().arrived()
+        self.refresh_frame()
+
+    # ── frame ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def refresh_frame(self) -> None:
+        """Header, tabs and footer follow the state."""
+        self.query_one("#header", Bar).show(*self._header())
+        badges = {"passes": str(self.bench.b)} if self.bench is not None and self.bench.b else {}
+        self.query_one(Tabs).show_tabs(self.current, badges, self.size.width)
+        self.refresh_footer()
+
+    def refresh_footer(self) -> None:
+        """The focused pane's keys."""
+        if self.is_mounted:
+            self.query_one(Keys).show_keys(self.view().footer(), self.size.width)
+
+    def _header(self) -> tuple[list[Span], list[Span]]:
+        name = display_name(self.path.name, 40)
+        left: list[Span] = [(" owb ", "focus"), (f" {name}  ", "strong")]
+        if self.bench is None:
+            return left, []
+        bench, narrow = self.bench, self.size.width < 100
+        for slot, token in (("A", "slot.a"), ("B", "slot.b")):
+            info = bench.info(slot)
+            chosen = bench.shown == slot
+            if slot == "B" and bench.a == bench.b:
+                left.append(("B = A  ", "dim"))
+                continue
+            title = f"{slot} {display_name(info.title, 24)}" if not narrow else slot
+            left += [("▐", token), (title, token + "!"), ("▌", token)] if chosen else [(f" {title} ", token)]
+            facts = f" {info.nodes:,} nodes" + (f" · {units.size(info.file_bytes)}" if not narrow else "")
+            left.append((facts + "  ", "fg" if chosen else "dim"))
+        both = bench.shown == "A→B"
+        left += [("▐", "focus"), ("A→B", "focus!"), ("▌", "focus")] if both else [(" A→B ", "dim" if bench.a != bench.b else "line")]
+        job = self.bridge.busy
+        right: list[Span] = [(f"◐ {job.kind}  ", "warn")] if job is not None else []
+        right.append(("● unsaved ", "warn") if bench.unsaved else ("saved ", "dim"))
+        return left, right
+
+    def on_resize(self) -> None:
+        self.refresh_frame()
+
+    def say(self, text: str, token: str = "fg") -> None:
+        """Put a sentence into the message row."""
+        self._message = [(" " + display_name(text), token)]
+        bar = self.query_one(FilterBar)
+        bar.say(self._message)
+
+    # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def action_act(self, action_id: str) -> None:
+        """Every key comes here: the current screen's own meaning first, then the app's; a disabled one says why."""
+        view = self.view()
+        reason = view.why_not(action_id) or self.why_not(action_id)
+        if reason:
+            self.say(f"{BY_ID[action_id].text}: {reason}", "warn")
+            return
+        handler = view.handler(action_id) or getattr(self, "do_" + action_id.replace(".", "_").replace("-", "_"), None)
+        if handler is None:
+            if action_id.startswith("go."):
+                self.go(action_id.removeprefix("go."))
+            else:
+                self.say(f"{BY_ID[action_id].text}: nothing here", "dim")
+            return
+        handler()
+
+    def why_not(self, action_id: str) -> str:
+        """Reasons that do not depend on the screen."""
+        bench = self.bench
+        if bench is None:
+            return "" if action_id in ("app.quit", "help.open", "file.open", "job.cancel", "palette.open") else "the model is still being opened"
+        match action_id:
+            case "slot.next" | "slot.choose":
+                return bench.why_not_next_slot()
+            case "history.undo":
+                return "" if bench.history.tip else "nothing to undo: B is the original"
+            case "history.redo":
+                return "" if bench.history.tip + 1 < len(bench.history.steps) else "nothing was undone"
+            case "jump.back":
+                return "" if self._trail else "nothing to go back to"
+            case "jump.forward":
+                return "" if self._ahead else "already at the newest place"
+            case "out.save":
+                return "" if bench.history.changed else "nothing changed since the file was opened"
+            case "job.cancel":
+                return "" if self.bridge.busy else "nothing is running; q quits"
+            case "copy.name" | "copy.as":
+                return "" if self.view().copy_text() else "nothing under the cursor"
+        return ""
+
+    def do_pane_next(self) -> None:
+        self._pane(1)
+
+    def do_pane_previous(self) -> None:
+        self._pane(-1)
+
+    def _pane(self, step: int) -> None:
+        panes = self.view().focus_order()
+        if panes:
+            at = panes.index(self.focused) if self.focused in panes else -step
+            panes[(at + step) % len(panes)].focus()
+
+    def do_out_step(self) -> None:
+        self.query_one(FilterBar).close()
+        self.view().focus_first()
+
+    def do_jump_back(self) -> None:
+        self._ahead.append((self.current, self.cursor))
+        name, node = self._trail.pop()
+        self.go(name, node, remember=False)
+
+    def do_jump_forward(self) -> None:
+        self._trail.append((self.current, self.cursor))
+        name, node = self._ahead.pop()
+        self.go(name, node, remember=False)
+
+    def do_slot_next(self) -> None:
+        assert self.bench is not None
+        self.bench.next_slot()
+        self.state_changed()
+
+    def do_history_undo(self) -> None:
+        assert self.bench is not None
+        info = self.bench.undo()
+        self.state_changed()
+        if info is not None:
+            self.say(f"B is step {info.number}, {info.title}: Z takes it back")
+
+    def do_history_redo(self) -> None:
+        assert self.bench is not None
+        info = self.bench.redo()
+        self.state_changed()
+        if info is not None:
+            self.say(f"B is step {info.number}, {info.title}")
+
+    def do_help_open(self) -> None:
+        from tui.dialogs.help import HelpDialog
+
+        self.push_screen(HelpDialog(self.view()))
+
+    def do_palette_open(self) -> None:
+        from tui.dialogs.palette import PaletteDialog
+
+        self.push_screen(PaletteDialog(self.view()), self._chosen)
+
+    def _chosen(self, action_id: str | None) -> None:
+        if action_id:
+            self.action_act(action_id)
+
+    def do_out_save(self) -> None:
+        from tui.dialogs.save import SaveDialog
+
+        assert self.bench is not None
+        self.push_screen(SaveDialog(self.bench), self._save)
+
+    def _save(self, target: Path | None) -> None:
+        bench = self.bench
+        if target is None or bench is None:
+            return
+
+        def done(path: Path) -> None:
+            self.say(f"saved {path}")
+            self.refresh_frame()
+
+        self.bridge.run("save", f"saving {target.name}", lambda progress, cancel: bench.save(target), done)
+
+    def do_job_cancel(self) -> None:
+        job = self.bridge.cancel()
+        if job is not None:
+            self.say(f"stopping {job.text}", "warn")
+
+    def do_copy_name(self) -> None:
+        self._copy(self.view().copy_text())
+
+    def do_copy_as(self) -> None:
+        self._copy(self.view().copy_command() or self.view().copy_text())
+
+    def _copy(self, text: str) -> None:
+        self.copy_to_clipboard(text)
+        self.say(f"copied {display_name(text, 80)}")
+
+    def do_app_redraw(self) -> None:
+        self.refresh(layout=True)
+
+    def do_app_suspend(self) -> None:
+        if os.name == "posix":
+            self.action_suspend_process()
+        else:
+            self.say("suspend: not on this system", "warn")
+
+    async def action_quit(self) -> None:
+        """Every way out passes the guard."""
+        self.do_app_quit()
+
+    def do_app_quit(self) -> None:
+        if self.bench is not None and self.bench.unsaved and self.bench.history.changed:
+            from tui.dialogs.leave import LeaveDialog
+
+            self.push_screen(LeaveDialog(self.bench), self._leave)
+        else:
+            self._leave("leave")
+
+    def _leave(self, answer: str | None) -> None:
+        if answer == "save":
+            self.do_out_save()
+        elif answer == "leave":
+            self.bridge.cancel_all()
+            self.exit()
+
+    # ── jobs ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_job_started(self, message: JobStarted) -> None:
+        if not message.quiet:
+            self.say(f"{message.text} …")
+        self.refresh_frame()
+
+    def on_job_progress(self, message: JobProgress) -> None:
+        job = self.bridge.jobs.get(message.kind)
+        seconds = f"{job.seconds:.1f} s" if job is not None else ""
+        count = f"{message.done} of {message.total}  {glyphs.bar(message.done / message.total, 12)}" if message.total else str(message.done or "")
+        self.say(f"{message.text}  {count}  {seconds}  ctrl+c stops")
+
+    def on_job_ended(self, message: JobEnded) -> None:
+        if message.stopped:
+            self.say(f"stopped: {message.text}; nothing was changed", "warn")
+        self.refresh_frame()
+
+    def on_job_failed(self, message: JobFailed) -> None:
+        self.refresh_frame()
+        self.fail(message.error)
+
+    def fail(self, error: BenchError) -> None:
+        """Show an error until it is seen; the screen behind it stays."""
+        self.say(f"{error.kind}: {error.what}", "bad")
+        self.push_screen(FailureDialog(error), self._failure_closed)
+
+    def _failure_closed(self, _: None) -> None:
+        if self.bench is None:
+            self.exit(return_code=2)
+
+

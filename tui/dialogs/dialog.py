@@ -1,0 +1,62 @@
+"""`Dialog`: a framed column of lines over a dimmed screen."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from tui.line import Line
+from tui.widgets.lines import Text
+
+Result = TypeVar("Result")
+
+
+class Dialog(ModalScreen[Result], Generic[Result]):
+    """Subclasses give `title`, `lines(width)` and keys; `hint` stands in the lower border."""
+
+    DEFAULT_CSS = """
+    Dialog { align: center middle; background: $background 60%; }
+    Dialog > Vertical { width: 76; max-width: 95%; height: auto; max-height: 90%; border: round $primary; background: $background; padding: 0 1; }
+    Dialog > Vertical > Text { height: auto; max-height: 30; min-height: 1; }
+    """
+    BINDINGS = [Binding("escape", "leave", show=False), Binding("ctrl+c", "leave", show=False)]
+    title_text = ""
+    hint = "esc closes"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.text = Text()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as frame:
+            frame.border_title = Content(self.title_text)
+            frame.border_subtitle = Content(self.hint)
+            yield self.text
+            yield from self.extra()
+
+    def extra(self) -> list[Widget]:
+        """Widgets below the lines, an input or a list."""
+        return []
+
+    def on_mount(self) -> None:
+        self.update_lines()
+
+    def update_lines(self) -> None:
+        """Lay the lines out again."""
+        count = len(self.lines(70))
+        self.text.styles.height = min(count, 30)
+        self.text.show(self.lines)
+
+    def lines(self, width: int) -> list[Line]:
+        """The text of the dialog; override."""
+        return []
+
+    def action_leave(self) -> None:
+        """esc: nothing is chosen."""
+        self.dismiss(None)

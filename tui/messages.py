@@ -1,0 +1,38 @@
+"""What the bridge and the screens tell the app."""
+
+from __future__ import annotations
+
+from exec.errors import BenchError
+from textual.message import Message
+
+
+class JobStarted(Message):
+    """Work began; quiet work shows nothing."""
+
+    def __init__(self, kind: str, text: str, quiet: bool) -> None:
+        super().__init__()
+        self.kind, self.text, self.quiet = kind, text, quiet
+
+
+class JobProgress(Message):
+    """n of N; total is 0 while unknown."""
+
+    def __init__(self, kind: str, done: int, total: int, text: str) -> None:
+        super().__init__()
+        self.kind, self.done, self.total, self.text = kind, done, total, text
+
+
+class JobEnded(Message):
+    """Work is over: finished, or stopped on request."""
+
+    def __init__(self, kind: str, text: str, stopped: bool, quiet: bool) -> None:
+        super().__init__()
+        self.kind, self.text, self.stopped, self.quiet = kind, text, stopped, quiet
+
+
+class JobFailed(Message):
+    """Work ended with an error of ours."""
+
+    def __init__(self, kind: str, error: BenchError) -> None:
+        super().__init__()
+        self.kind, self.error = kind, error

@@ -1,0 +1,1 @@
+"""The nine screens. Each shows results and sends intents; none computes."""

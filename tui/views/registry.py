@@ -1,0 +1,28 @@
+"""Which class draws which screen."""
+
+from __future__ import annotations
+
+import importlib
+
+from tui.views.view import View
+
+_HOME = {
+    "overview": ("tui.views.overview", "OverviewView"),
+    "graph": ("tui.views.graph", "GraphView"),
+    "passes": ("tui.views.passes", "PassesView"),
+    "profile": ("tui.views.profile", "ProfileView"),
+    "compare": ("tui.views.compare", "CompareView"),
+    "log": ("tui.views.log", "LogView"),
+}
+
+
+def names() -> tuple[str, ...]:
+    """The screens there are, in the order of the work."""
+    return tuple(_HOME)
+
+
+def make(name: str) -> View:
+    """The screen of a name, with that name as its id."""
+    module, cls = _HOME[name]
+    view: View = getattr(importlib.import_module(module), cls)(id=name)
+    return view

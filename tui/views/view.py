@@ -1,0 +1,148 @@
+"""`View`: what every screen is: panes between rules, actions it knows, reasons for those it cannot do now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.containers import Container, Vertical
+from textual.widget import Widget
+
+from tui.widgets.frame import Rule
+from tui.widgets.lines import Lines
+from tui.widgets.rows import Rows
+
+if TYPE_CHECKING:
+    from tui.app import WorkbenchApp
+
+
+class Pane(Vertical):
+    """A titled pane: a rule above, one body below."""
+
+    DEFAULT_CSS = "Pane { height: 1fr; width: 1fr; }"
+
+    def __init__(self, title: str, *body: Widget, id: str | None = None) -> None:
+        self.rule = Rule(title)
+        super().__init__(self.rule, *body, id=id)
+        self.body = body[-1]
+
+
+class View(Container):
+    """One of the nine screens.
+
+    An action `history.undo` is the method `do_history_undo`; `why_not(id)` says why it cannot be done now, or "".
+    """
+
+    DEFAULT_CSS = "View { layout: horizontal; height: 1fr; }"
+    KEYS: tuple[str, ...] = ()
+    FACES: tuple[str, ...] = ()
+    TITLE = ""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.face = 0
+        self.stale = True
+
+    @property
+    def owb(self) -> WorkbenchApp:
+        """The app, with its own type."""
+        return cast("WorkbenchApp", self.app)
+
+    def arrived(self) -> None:
+        """The screen comes to the front: fill it if what it shows has changed."""
+        if self.stale:
+            self.stale = False
+            self.fill()
+        self.focus_first()
+
+    def fill(self) -> None:
+        """Show the state the header names; override."""
+
+    def focus_first(self) -> None:
+        """Give the keys to the main pane."""
+        target = self.main_pane()
+        if target is not None and not self.has_focus_within:
+            target.focus()
+
+    def main_pane(self) -> Widget | None:
+        """The pane that has the focus at first."""
+        rows = list(self.query(Rows))
+        return rows[0] if rows else None
+
+    def focus_order(self) -> list[Widget]:
+        """Panes in the order of `tab`."""
+        return [w for w in self.query(Lines) if w.can_focus and w.display]
+
+    def handler(self, action_id: str) -> Callable[[], Any] | None:
+        """The method behind an action, if this screen has it."""
+        return getattr(self, "do_" + action_id.replace(".", "_").replace("-", "_"), None)
+
+    def why_not(self, action_id: str) -> str:
+        """Why an action cannot be done now; "" when it can."""
+        return ""
+
+    def footer(self) -> list[tuple[str, str, bool]]:
+        """(action, label, enabled) for the footer; the focused pane's own first."""
+        return [(action, "", not self.why_not(action)) for action in self.KEYS]
+
+    def copy_text(self) -> str:
+        """What `y` copies: the name under the cursor."""
+        return ""
+
+    def copy_command(self) -> str:
+        """What `Y` copies: the command line that shows the same."""
+        return ""
+
+    def on_descendant_focus(self) -> None:
+        """The focused pane's title takes the accent, the footer its keys."""
+        for pane in self.query(Pane):
+            pane.rule.focused(pane.has_focus_within)
+        self.owb.refresh_footer()
+
+    def on_descendant_blur(self) -> None:
+        for pane in self.query(Pane):
+            pane.rule.focused(pane.has_focus_within)
+
+    # What every list does; a screen overrides where it means more.
+
+    def list_in_focus(self) -> Rows | None:
+        """The focused list, if the focus is in one of ours."""
+        focused = self.app.focused
+        return focused if isinstance(focused, Rows) and self in focused.ancestors else None
+
+    def do_move_down(self) -> None:
+        self._move(1)
+
+    def do_move_up(self) -> None:
+        self._move(-1)
+
+    def do_move_first(self) -> None:
+        self._move(-(1 << 60))
+
+    def do_move_last(self) -> None:
+        self._move(1 << 60)
+
+    def do_move_page_down(self) -> None:
+        self._page(1)
+
+    def do_move_page_up(self) -> None:
+        self._page(-1)
+
+    def do_open_row(self) -> None:
+        rows = self.list_in_focus()
+        if rows is not None and rows.count:
+            rows.post_message(Rows.Opened(rows, rows.cursor))
+
+    def _move(self, step: int) -> None:
+        rows = self.list_in_focus()
+        if rows is not None:
+            rows.move(step)
+        elif isinstance(self.app.focused, Lines):
+            self.app.focused.scroll_relative(y=step, animate=False)
+
+    def _page(self, direction: int) -> None:
+        rows = self.list_in_focus()
+        if rows is not None:
+            rows.move(direction * rows.page())
+        elif isinstance(self.app.focused, Lines):
+            self.app.focused.scroll_relative(y=direction * self.app.focused.size.height, animate=False)

@@ -1,0 +1,1 @@
+"""Widgets drawn line by line: their cost does not grow with the model."""

@@ -1,0 +1,91 @@
+"""`Lines`: a scrolling pane whose lines are drawn when they come into view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui import line as lines
+from tui.line import Line
+from tui.theme import DARK, Palette
+
+
+class Lines(ScrollView):
+    """Shows `count` lines, each made by `draw(row, width)`; nothing is kept but what is on screen.
+
+    A subclass that has a cursor is `Rows`.
+    """
+
+    DEFAULT_CSS = """
+    Lines { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; background: $background; height: 1fr; }
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.count = 0
+
+    @property
+    def palette(self) -> Palette:
+        """The app's colours."""
+        return getattr(self.app, "palette", DARK)
+
+    @property
+    def ascii_only(self) -> bool:
+        return bool(getattr(self.app, "ascii_only", False))
+
+    def set_count(self, count: int) -> None:
+        """Say how many lines there are now and draw again."""
+        self.count = count
+        self.virtual_size = Size(0, count)
+        self.refresh()
+
+    def draw(self, row: int, width: int) -> Line:
+        """The spans of one line; override."""
+        raise NotImplementedError
+
+    def on_resize(self) -> None:
+        """Width has changed: every line is laid out again."""
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Textual asks for one line on screen."""
+        width = self.scrollable_content_region.width
+        row = self.scroll_offset.y + y
+        if not 0 <= row < self.count or width <= 0:
+            return Strip.blank(max(width, 0), self.palette.style("fg"))
+        return lines.strip(self.draw(row, width), width, self.palette, ground=self.ground(row), ascii_only=self.ascii_only)
+
+    def ground(self, row: int) -> str:
+        """The background token of a line."""
+        return "bg"
+
+
+class Text(Lines, can_focus=False):
+    """Lines that are known: a function of the width gives them all at once, again whenever the width changes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._make: Any = lambda width: []
+        self._made: tuple[int, list[Line]] = (-1, [])
+
+    def show(self, make: Any) -> None:
+        """`make(width)` gives the lines."""
+        self._make, self._made = make, (-1, [])
+        self._layout()
+
+    def _layout(self) -> None:
+        width = self.scrollable_content_region.width
+        if width > 0 and width != self._made[0]:
+            self._made = (width, list(self._make(width)))
+            self.set_count(len(self._made[1]))
+        else:
+            self.refresh()
+
+    def on_resize(self) -> None:
+        self._layout()
+
+    def draw(self, row: int, width: int) -> Line:
+        return self._made[1][row] if row < len(self._made[1]) else []

@@ -1,0 +1,50 @@
+"""owb optimize: rewrite a model, verified."""
+
+from __future__ import annotations
+
+import click
+
+from workbench.cli.options import feed_options, format_options, model_argument, names
+from workbench.cli.output import emit, progress_bar, say
+
+
+@click.command()
+@model_argument
+@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Where the result goes; MODEL itself is never written over unless named here.")
+@click.option("--passes", callback=names, metavar="A,B", help="Rules by id, or a preset: default, safe, aggressive, contrib.  [default: default]")
+@click.option("--skip", callback=names, metavar="A,B", help="Rules to leave out.")
+@click.option("--opset", type=int, help="Convert to this opset first.")
+@click.option("--target", type=click.Choice(["portable", "onnxruntime"]), default="portable", show_default=True, help="Which runtime the result is for.")
+@click.option("--verify/--no-verify", default=True, show_default=True, help="Run the result against the original, and undo what changed the numbers.")
+@click.option("--dry-run", is_flag=True, help="Count what each rule would do; change nothing.")
+@feed_options
+@format_options
+def command(
+    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, dry_run: bool,
+    inputs: str | None, dims: tuple[str, ...], seed: int, format: str,
+) -> int:  # fmt: skip
+    """Rewrite MODEL: fold, fuse and clean up, every change named and the result verified.
+
+    Exit 0; 1 if a rewrite changed the numbers and was undone; 2 if the file cannot be read or written.
+    """
+    import workbench
+    from passes import optimize as optimizer
+    from workbench import feeding
+    from workbench.render.optimizing import dry_run_tables, report_tables
+
+    opened = workbench.load(model)
+    chosen = passes[0] if len(passes) == 1 and passes[0] in optimizer.PRESETS else list(passes) or "default"
+    if dry_run:
+        counts = optimizer.dry_run(opened, chosen, skip=skip, opset=opset, target=target)
+        emit(counts, "dry-run", dry_run_tables(counts), format)
+        return 0
+    feeds = feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed).values if inputs or dims else None
+    with progress_bar() as progress:
+        result = workbench.optimize(opened, chosen, skip=skip, opset=opset, target=target, feeds=feeds, verify=verify, progress=progress)
+    if output:
+        result.model.save(output)
+        say(f"wrote {output}")
+    else:
+        say("nothing was written: give -o FILE")
+    emit(result.report, "optimize", report_tables(result.report), format)
+    return 1 if result.report.undone else 0

@@ -1,0 +1,60 @@
+"""Inputs for a run: from a file, or generated and said what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from exec.arrays import Value
+from exec.errors import FeedError, OptionError
+from exec.feeds import make_feeds
+from exec.ir import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """Inputs by name, and the sentences that say where they come from.
+
+    values       one array an input
+    assumptions  what was made up: "batch = 1", "ids below 30522, the rows of embeddings.weight"
+    """
+
+    values: dict[str, Value]
+    assumptions: tuple[str, ...] = ()
+
+
+def parse_dims(pairs: Sequence[str]) -> dict[str, int]:
+    """("batch=2", "seq=128") → {"batch": 2, "seq": 128}."""
+    dims = {}
+    for pair in pairs:
+        name, equals, size = pair.partition("=")
+        if not equals or not size.isdigit() or not name:
+            raise OptionError(f"--dim {pair!r} is not NAME=N", hint="for example --dim batch=1")
+        dims[name] = int(size)
+    return dims
+
+
+def feeds_for(model: Model, path: str | None = None, *, dims: Mapping[str, int] | None = None, seed: int = 0) -> Feeds:
+    """Inputs from an .npz file, or generated from the seed."""
+    if path is not None:
+        return Feeds(read_npz(path), (f"inputs from {path}",))
+    values, assumptions = make_feeds(model, seed=seed, dims=dict(dims or {}))
+    return Feeds(values, tuple(assumptions))
+
+
+def read_npz(path: str | Path) -> dict[str, Value]:
+    """The arrays of an .npz file by name; never unpickles."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise FeedError("this file holds one array, not arrays by name", str(path), hint="save with numpy.savez(path, input_name=array)")
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise FeedError("the inputs cannot be read", str(path), str(error), "an .npz file made by numpy.savez is needed") from error
+
+
+def save_npz(path: str | Path, values: Mapping[str, Value]) -> None:
+    """Write arrays by name."""
+    np.savez(Path(path), **{name: np.asarray(value) for name, value in values.items()})
