@@ -18,6 +18,7 @@ Images are float32 [N,1,8,8] in 0…1. The data is the UCI "Optical Recognition 
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +38,12 @@ class PlainCnn(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         widths = (1, 32, 64, 64)
-        self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, padding=1, bias=False) for a, b in zip(widths, widths[1:]))
+        self.convs = nn.ModuleList(nn.Conv2d(a, b, 3, padding=1, bias=False) for a, b in pairwise(widths))
         self.norms = nn.ModuleList(nn.BatchNorm2d(b) for b in widths[1:])
         self.head = nn.Linear(64 * 4, 10)
 
     def forward(self, image: Tensor) -> Tensor:
-        for k, (conv, norm) in enumerate(zip(self.convs, self.norms)):
+        for k, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
             image = F.relu(norm(conv(image)))
             if k:
                 image = F.max_pool2d(image, 2)
@@ -183,14 +184,29 @@ def export(model: nn.Module, name: str, images: Tensor, *, dynamo: bool = False,
     if dynamo:
         batch = {0: torch.export.Dim("batch")}
         program = torch.onnx.export(
-            model, (images[:2],), dynamo=True, opset_version=opset, input_names=["image"], output_names=["logits"], dynamic_shapes=({**batch},), verbose=False
+            model,
+            (images[:2],),
+            dynamo=True,
+            opset_version=opset,
+            input_names=["image"],
+            output_names=["logits"],
+            dynamic_shapes=({**batch},),
+            verbose=False,
         )
         program.save(target, external_data=False)
         return
     buffer = io.BytesIO()
     torch.onnx.export(
-        model, (images[:2],), buffer, dynamo=False, opset_version=opset, input_names=["image"], output_names=["logits"],
-        dynamic_axes={"image": {0: "batch"}, "logits": {0: "batch"}}, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False,
+        model,
+        (images[:2],),
+        buffer,
+        dynamo=False,
+        opset_version=opset,
+        input_names=["image"],
+        output_names=["logits"],
+        dynamic_axes={"image": {0: "batch"}, "logits": {0: "batch"}},
+        training=torch.onnx.TrainingMode.PRESERVE,
+        do_constant_folding=False,
     )
     target.write_bytes(buffer.getvalue())
 
@@ -198,8 +214,14 @@ def export(model: nn.Module, name: str, images: Tensor, *, dynamo: bool = False,
 def export_control(model: nn.Module, images: Tensor) -> None:
     buffer = io.BytesIO()
     torch.onnx.export(
-        torch.jit.script(model), (images[:2], torch.tensor(4)), buffer, dynamo=False, opset_version=17,
-        input_names=["image", "steps"], output_names=["logits"], dynamic_axes={"image": {0: "batch"}, "logits": {0: "batch"}},
+        torch.jit.script(model),
+        (images[:2], torch.tensor(4)),
+        buffer,
+        dynamo=False,
+        opset_version=17,
+        input_names=["image", "steps"],
+        output_names=["logits"],
+        dynamic_axes={"image": {0: "batch"}, "logits": {0: "batch"}},
     )
     (HERE / "digits_control.onnx").write_bytes(buffer.getvalue())
 
@@ -214,14 +236,20 @@ def main() -> None:
     held, given = images[:HELD_OUT], images[HELD_OUT:]
     held_labels, given_labels = labels[:HELD_OUT], labels[HELD_OUT:]
     np.savez_compressed(
-        HERE / "digits.npz", calibration_images=given[:CALIBRATION].numpy(), calibration_labels=given_labels[:CALIBRATION].numpy(),
-        heldout_images=held.numpy(), heldout_labels=held_labels.numpy(),
+        HERE / "digits.npz",
+        calibration_images=given[:CALIBRATION].numpy(),
+        calibration_labels=given_labels[:CALIBRATION].numpy(),
+        heldout_images=held.numpy(),
+        heldout_labels=held_labels.numpy(),
     )
 
     def trained(model: nn.Module, *extra: Tensor) -> nn.Module:
         train(model, given, given_labels, *extra)
         with torch.no_grad():
-            print(f"{type(model).__name__:10s} held-out accuracy {float((model(held, *extra).argmax(1) == held_labels).float().mean()):.4f}", flush=True)
+            print(
+                f"{type(model).__name__:10s} held-out accuracy {float((model(held, *extra).argmax(1) == held_labels).float().mean()):.4f}",
+                flush=True,
+            )
         return model
 
     export(trained(PlainCnn()), "digits_cnn", given)

@@ -13,7 +13,9 @@ VERSIONS = ("3.12", "3.13")
 
 def answers(command: Path | str, version: str) -> bool:
     """Whether `command` starts Python `version`: a version manager's shim may stand there and refuse."""
-    probe = subprocess.run([command, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
+    probe = subprocess.run(
+        [command, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True
+    )
     return probe.stdout.strip() == version
 
 
@@ -41,7 +43,11 @@ def main() -> int:
         python = home / "bin/python"
         if not python.exists():
             subprocess.run([command, "-m", "venv", home], check=True)
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[dev]"], cwd=ROOT, check=True)
+            subprocess.run(
+                [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[dev]"],
+                cwd=ROOT,
+                check=True,
+            )
         done = subprocess.run([python, "-m", "pytest", "-n", "auto", "-m", "not slow"], cwd=ROOT)
         ran, failed = ran + 1, failed + (done.returncode != 0)
         print(f"Python {version}: {'failed' if done.returncode else 'passed'}")

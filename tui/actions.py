@@ -35,7 +35,7 @@ _SHOWN = {
 
 
 def shown_key(name: str) -> str:
-    """"question_mark" → "?"."""
+    """ "question_mark" → "?"."""
     return _SHOWN.get(name, name)
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-from exec.errors import BenchError
 from textual.app import App, ComposeResult
-from textual.containers import Container
 from textual.widgets import ContentSwitcher
 
+from exec.errors import BenchError, OptionError
 from tui import glyphs
-from tui.actions import BY_ID, SCREENS, bindings
+from tui.actions import BY_ID, bindings
 from tui.bridge import Bridge
 from tui.dialogs.failure import FailureDialog
 from tui.line import Span
@@ -61,7 +59,7 @@ class WorkbenchApp(App[None]):
         yield Bar(id="header")
         yield Tabs(id="tabs")
         with ContentSwitcher(initial="overview", id="screens"):
-            for name in SCREENS:
+            for name in registry.names():
                 yield registry.make(name)
         yield FilterBar(id="message")
         yield Keys(id="footer")
@@ -72,7 +70,9 @@ class WorkbenchApp(App[None]):
         self.theme = self.palette.name
         self.refresh_frame()
         self.say(f"opening {display_name(self.path.name)}")
-        self.bridge.run("open", f"opening {self.path.name}", lambda progress, cancel: Bench(self.path), self._opened, quiet=True)
+        self.bridge.run(
+            "open", f"opening {self.path.name}", lambda progress, cancel: Bench(self.path), self._opened, quiet=True
+        )
 
     def _opened(self, bench: Bench) -> None:
         self.bench = bench
@@ -100,10 +100,32 @@ class WorkbenchApp(App[None]):
 
     def state_changed(self) -> None:
         """Another state is shown, or it was measured: screens fill again when they are looked at."""
-        for name in SCREENS:
+        for name in registry.names():
             self.view(name).stale = True
         self.view().arrived()
         self.refresh_frame()
+
+    def show_operator(self, op: str) -> None:
+        """Graph, filtered to one operator."""
+        self.go("graph")
+        view = self.view("graph")
+        view.on_filter(f"op:{op}")
+
+    def on_filter_bar_changed(self, message: FilterBar.Changed) -> None:
+        """A key was typed into the query."""
+        self._filter(message.query_text)
+
+    def on_filter_bar_closed(self, message: FilterBar.Closed) -> None:
+        """enter and ↓ keep the query, esc clears it."""
+        if not message.kept:
+            self._filter("")
+        self.view().focus_first(force=True)
+
+    def _filter(self, query: str) -> None:
+        try:
+            self.view().on_filter(query)
+        except OptionError as error:
+            self.say(f"{error.what}, {error.where} {error.hint}", "warn")
 
     # ── frame ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,7 +158,11 @@ class WorkbenchApp(App[None]):
             facts = f" {info.nodes:,} nodes" + (f" · {units.size(info.file_bytes)}" if not narrow else "")
             left.append((facts + "  ", "fg" if chosen else "dim"))
         both = bench.shown == "A→B"
-        left += [("▐", "focus"), ("A→B", "focus!"), ("▌", "focus")] if both else [(" A→B ", "dim" if bench.a != bench.b else "line")]
+        left += (
+            [("▐", "focus"), ("A→B", "focus!"), ("▌", "focus")]
+            if both
+            else [(" A→B ", "dim" if bench.a != bench.b else "line")]
+        )
         job = self.bridge.busy
         right: list[Span] = [(f"◐ {job.kind}  ", "warn")] if job is not None else []
         right.append(("● unsaved ", "warn") if bench.unsaved else ("saved ", "dim"))
@@ -173,7 +199,13 @@ class WorkbenchApp(App[None]):
         """Reasons that do not depend on the screen."""
         bench = self.bench
         if bench is None:
-            return "" if action_id in ("app.quit", "help.open", "file.open", "job.cancel", "palette.open") else "the model is still being opened"
+            return (
+                ""
+                if action_id in ("app.quit", "help.open", "file.open", "job.cancel", "palette.open")
+                else "the model is still being opened"
+            )
+        if action_id.startswith("go.") and action_id.removeprefix("go.") not in registry.names():
+            return "this screen is not in this version"
         match action_id:
             case "slot.next" | "slot.choose":
                 return bench.why_not_next_slot()
@@ -322,7 +354,11 @@ class WorkbenchApp(App[None]):
     def on_job_progress(self, message: JobProgress) -> None:
         job = self.bridge.jobs.get(message.kind)
         seconds = f"{job.seconds:.1f} s" if job is not None else ""
-        count = f"{message.done} of {message.total}  {glyphs.bar(message.done / message.total, 12)}" if message.total else str(message.done or "")
+        count = (
+            f"{message.done} of {message.total}  {glyphs.bar(message.done / message.total, 12)}"
+            if message.total
+            else str(message.done or "")
+        )
         self.say(f"{message.text}  {count}  {seconds}  ctrl+c stops")
 
     def on_job_ended(self, message: JobEnded) -> None:
@@ -342,5 +378,3 @@ class WorkbenchApp(App[None]):
     def _failure_closed(self, _: None) -> None:
         if self.bench is None:
             self.exit(return_code=2)
-
-

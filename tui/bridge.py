@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from exec.errors import BenchError, Cancelled
-from exec.progress import Cancel, Progress
 from textual.app import App
 
+from exec.errors import BenchError, Cancelled
+from exec.progress import Cancel, Progress
 from tui.messages import JobEnded, JobFailed, JobProgress, JobStarted
 
 Work = Callable[[Progress, Cancel], Any]
@@ -86,11 +86,18 @@ class Bridge:
         try:
             result = work(progress, job.stop.is_set)
         except Cancelled:
-            self._finish(job, lambda: self.app.post_message(JobEnded(job.kind, job.text, stopped=True, quiet=job.quiet)))
+            self._finish(
+                job, lambda: self.app.post_message(JobEnded(job.kind, job.text, stopped=True, quiet=job.quiet))
+            )
         except BenchError as error:
-            self._finish(job, lambda: self.app.post_message(JobFailed(job.kind, error)))
+            failed = JobFailed(job.kind, error)
+            self._finish(job, lambda: self.app.post_message(failed))
         except Exception as error:  # a bug of ours must not take the screen down; it is shown whole
-            wrapped = BenchError(f"{job.text}: {type(error).__name__}", why=str(error)[:300], hint="this is a defect: please report it with the model's card")
+            wrapped = BenchError(
+                f"{job.text}: {type(error).__name__}",
+                why=str(error)[:300],
+                hint="this is a defect: please report it with the model's card",
+            )
             wrapped.__cause__ = error
             self._finish(job, lambda: self.app.post_message(JobFailed(job.kind, wrapped)))
         else:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import sys
 
 import click
+
 from exec.errors import OptionError
 
 
 @click.command()
 @click.argument("model", metavar="MODEL", type=click.Path())
-@click.option("--theme", type=click.Choice(["owb-dark", "owb-light"]), default="owb-dark", show_default=True, help="Colours for a dark or a light terminal.")
+@click.option(
+    "--theme",
+    type=click.Choice(["owb-dark", "owb-light"]),
+    default="owb-dark",
+    show_default=True,
+    help="Colours for a dark or a light terminal.",
+)
 def tui(model: str, theme: str) -> int:
     """Open MODEL in the terminal UI.
 

@@ -49,5 +49,8 @@ def spark(values: list[float], cells: int) -> str:
     if not values or cells <= 0:
         return ""
     top = max(values) or 1.0
-    groups = [values[len(values) * k // cells : max(len(values) * (k + 1) // cells, len(values) * k // cells + 1)] for k in range(min(cells, len(values)))]
+    groups = [
+        values[len(values) * k // cells : max(len(values) * (k + 1) // cells, len(values) * k // cells + 1)]
+        for k in range(min(cells, len(values)))
+    ]
     return "".join(SPARKS[min(int(max(g) / top * 7.999), 7)] for g in groups)

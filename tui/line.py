@@ -37,8 +37,16 @@ def fit(text: str, cells: int, *, right: bool = False, keep: str = "start") -> s
 
 def strip(line: Line, cells: int, palette: Palette, *, ground: str = "bg", ascii_only: bool = False) -> Strip:
     """The line as a Textual strip of exactly `cells` cells."""
-    segments = [Segment(glyphs.plain(text) if ascii_only else text, palette.style(token, ground)) for text, token in line if text]
-    return Strip(segments).adjust_cell_length(cells, palette.style("fg", ground)) if segments else Strip.blank(cells, palette.style("fg", ground))
+    segments = [
+        Segment(glyphs.plain(text) if ascii_only else text, palette.style(token, ground))
+        for text, token in line
+        if text
+    ]
+    return (
+        Strip(segments).adjust_cell_length(cells, palette.style("fg", ground))
+        if segments
+        else Strip.blank(cells, palette.style("fg", ground))
+    )
 
 
 def spread(left: Line, right: Line, cells: int, filler: str = " ", token: str = "line") -> list[Span]:

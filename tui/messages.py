@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from exec.errors import BenchError
 from textual.message import Message
+
+from exec.errors import BenchError
 
 
 class JobStarted(Message):

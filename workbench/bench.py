@@ -16,7 +16,6 @@ from typing import Any, Literal
 from exec.errors import OptionError
 from exec.ir import Model, load
 from exec.progress import Cancel, Progress
-
 from workbench.history import History, StateInfo, Step
 
 Shown = Literal["A", "B", "A→B"]
@@ -53,7 +52,13 @@ class Bench:
         self.saved_step = 0
         self.other: Model | None = None
         self._profiles: dict[tuple[int, str], Any] = {}
-        self._note(f"owb {quote(self.path)}", f"bench = Bench({str(self.path)!r})", self.opened_ns, f"{self.info('A').nodes} nodes", None)
+        self._note(
+            f"owb {quote(self.path)}",
+            f"bench = Bench({str(self.path)!r})",
+            self.opened_ns,
+            f"{self.info('A').nodes} nodes",
+            None,
+        )
 
     @property
     def b(self) -> int:
@@ -100,7 +105,14 @@ class Bench:
 
         return dry_run(self.model("B"), progress=progress, cancel=cancel)
 
-    def optimize(self, passes: Sequence[str] | str, *, progress: Progress | None = None, cancel: Cancel | None = None, verify: bool = True) -> Step:
+    def optimize(
+        self,
+        passes: Sequence[str] | str,
+        *,
+        progress: Progress | None = None,
+        cancel: Cancel | None = None,
+        verify: bool = True,
+    ) -> Step:
         """Apply rules to B as one verified step."""
         from passes.optimize import optimize
 
@@ -114,7 +126,15 @@ class Bench:
             options={"do": "optimize", "passes": passes if isinstance(passes, str) else list(passes)},
         )  # fmt: skip
 
-    def quantize(self, *, mode: str = "static", data: Any = None, progress: Progress | None = None, cancel: Cancel | None = None, **options: Any) -> Step:
+    def quantize(
+        self,
+        *,
+        mode: str = "static",
+        data: Any = None,
+        progress: Progress | None = None,
+        cancel: Cancel | None = None,
+        **options: Any,
+    ) -> Step:
         """Quantize B as one step."""
         import workbench
 
@@ -143,13 +163,17 @@ class Bench:
         """The last profile of the state in a slot, or None."""
         return self._profiles.get((self.a if slot == "A" else self.b, engine))
 
-    def compare(self, *, feeds: Mapping[str, Any] | None = None, progress: Progress | None = None, cancel: Cancel | None = None) -> Any:
+    def compare(
+        self, *, feeds: Mapping[str, Any] | None = None, progress: Progress | None = None, cancel: Cancel | None = None
+    ) -> Any:
         """Run A and B on the same inputs and line up what they share."""
         import workbench
 
         started = perf_counter_ns()
         result = workbench.compare(self.model("A"), self.model("B"), feeds, progress=progress, cancel=cancel)
-        self._note("owb compare A B", "wb.compare(a, b)", perf_counter_ns() - started, f"{len(result.values)} values", None)
+        self._note(
+            "owb compare A B", "wb.compare(a, b)", perf_counter_ns() - started, f"{len(result.values)} values", None
+        )
         return result
 
     def undo(self) -> StateInfo | None:
@@ -168,7 +192,13 @@ class Bench:
         started = perf_counter_ns()
         self.model("B").save(target)
         self.saved_step = self.history.tip
-        self._note(f"owb save B -o {quote(target)}", f"model.save({str(target)!r})", perf_counter_ns() - started, f"{target.stat().st_size:,} bytes", None)
+        self._note(
+            f"owb save B -o {quote(target)}",
+            f"model.save({str(target)!r})",
+            perf_counter_ns() - started,
+            f"{target.stat().st_size:,} bytes",
+            None,
+        )
         return target
 
     def _moved(self, word: str, info: StateInfo | None) -> StateInfo | None:
@@ -178,12 +208,20 @@ class Bench:
                 self.shown = "A"
         return info
 
-    def _step(self, model: Model, title: str, started: int, report: Any, *, command: str, python: str, options: dict[str, Any]) -> Step:
+    def _step(
+        self, model: Model, title: str, started: int, report: Any, *, command: str, python: str, options: dict[str, Any]
+    ) -> Step:
         before = self.info("B").nodes
         step = self.history.add(model, title, command=command, python=python, options=options, report=report)
         if self.shown == "A":
             self.shown = "B"
-        self._note(command, python, perf_counter_ns() - started, f"step {step.info.number}  {step.info.nodes - before:+d} nodes".replace("-", "−"), step.info.number)
+        self._note(
+            command,
+            python,
+            perf_counter_ns() - started,
+            f"step {step.info.number}  {step.info.nodes - before:+d} nodes".replace("-", "−"),
+            step.info.number,
+        )
         return step
 
     def _note(self, command: str, python: str, took_ns: int, result: str, step: int | None) -> None:

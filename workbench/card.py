@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from exec.ir import Constant, Graph, Model, ValueInfo, walk
+from exec.dtypes import dtype_name
+from exec.ir import Constant, Graph, Model, ValueInfo, Weight, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def inspect(model: Model) -> Summary:
         name=model.graph.name or "",
         path=str(path) if path is not None else None,
         file_bytes=Path(path).stat().st_size if path is not None and Path(path).exists() else None,
-        external_files=tuple(model.external_files),
-        producer=" ".join(filter(None, (model.producer_name, model.producer_version))),
+        external_files=_external_files(weights.values()),
+        producer=" ".join(filter(None, (model.graph.producer_name, model.graph.producer_version))),
         ir_version=model.ir_version,
         opsets=dict(model.opsets),
         inputs=tuple(map(_port, model.inputs)),
@@ -112,7 +112,10 @@ def inspect(model: Model) -> Summary:
         parameters=sum(w.parameters for w in by_type),
         weight_bytes=sum(w.weight_bytes for w in by_type),
         weights=by_type,
-        operators=tuple(OperatorCount(op, domain, n) for (op, domain), n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+        operators=tuple(
+            OperatorCount(op, domain, n)
+            for (op, domain), n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        ),
         depth=_depth(model.graph),
         quantization=_quantization(counts),
         notes=tuple(Remark(n.code, n.where, n.message) for n in model.notes),
@@ -121,14 +124,28 @@ def inspect(model: Model) -> Summary:
 
 def _graphs(graph: Graph) -> Iterator[Graph]:
     """The main graph first, then subgraphs and functions."""
-    yield from walk(graph)
+    for top in (graph, *graph.functions):
+        yield from walk(top)
 
 
 def _port(info: ValueInfo) -> Port:
-    return Port(info.name, info.dtype, info.shape)
+    return Port(
+        info.name, dtype_name(info.dtype) if info.kind == "tensor_type" else str(info.kind or "untyped"), info.shape
+    )
 
 
-def _weight_types(constants: Any) -> tuple[WeightType, ...]:
+def _external_files(constants: Iterable[Constant]) -> tuple[str, ...]:
+    """The data files that the weights name, each once."""
+    found: dict[str, None] = {}
+    for constant in constants:
+        weight = constant._values
+        if isinstance(weight, Weight) and weight.is_external:
+            location = next((e.value for e in weight.proto.external_data if e.key == "location"), "")
+            found.setdefault(location)
+    return tuple(found)
+
+
+def _weight_types(constants: Iterable[Constant]) -> tuple[WeightType, ...]:
     table: dict[str, list[int]] = {}
     for constant in constants:
         size = 1
@@ -139,11 +156,6 @@ def _weight_types(constants: Any) -> tuple[WeightType, ...]:
         row[1] += size
         row[2] += constant.nbytes
     return tuple(WeightType(name, *row) for name, row in sorted(table.items(), key=lambda item: -item[1][2]))
-
-
-def dtype_name(dtype: Any) -> str:
-    """float32 for np.dtype(float32); the number where the dtype is unknown to this onnx."""
-    return getattr(dtype, "name", str(dtype))
 
 
 def _depth(graph: Graph) -> int:
@@ -159,7 +171,7 @@ def _depth(graph: Graph) -> int:
 
 
 def _quantization(counts: Counter[tuple[str, str]]) -> str:
-    """"none", "QDQ", "QOperator", "dynamic" or a mix, told from the operators."""
+    """ "none", "QDQ", "QOperator", "dynamic" or a mix, told from the operators."""
     kinds = []
     ops = {op for op, _ in counts}
     if "DequantizeLinear" in ops:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import onnx
-from exec.ir import Constant, Graph, Model, Node
 
+from exec.ir import Constant, Graph, Model, Node
 from workbench.nodes import NodeId, Shape, declared
 
 _MOST_TEXT = 200
@@ -58,7 +58,13 @@ class NodeDetail:
     origin: tuple[str, ...]
 
 
-def node_detail(model: Model, node_id: NodeId, node: Node, places: Mapping[int, NodeId], shapes: Mapping[int, tuple[str, Shape | None]]) -> NodeDetail:
+def node_detail(
+    model: Model,
+    node_id: NodeId,
+    node: Node,
+    places: Mapping[int, NodeId],
+    shapes: Mapping[int, tuple[str, Shape | None]],
+) -> NodeDetail:
     """Describe one node.
 
     places  id(node) → NodeId of every node, to follow links

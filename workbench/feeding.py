@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from exec.feeds import make_feeds
+
 from exec.arrays import Value
 from exec.errors import FeedError, OptionError
-from exec.feeds import make_feeds
 from exec.ir import Model
 
 
@@ -49,10 +50,16 @@ def read_npz(path: str | Path) -> dict[str, Value]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise FeedError("this file holds one array, not arrays by name", str(path), hint="save with numpy.savez(path, input_name=array)")
+                raise FeedError(
+                    "this file holds one array, not arrays by name",
+                    str(path),
+                    hint="save with numpy.savez(path, input_name=array)",
+                )
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError) as error:
-        raise FeedError("the inputs cannot be read", str(path), str(error), "an .npz file made by numpy.savez is needed") from error
+        raise FeedError(
+            "the inputs cannot be read", str(path), str(error), "an .npz file made by numpy.savez is needed"
+        ) from error
 
 
 def save_npz(path: str | Path, values: Mapping[str, Value]) -> None:

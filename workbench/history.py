@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exec.errors import OptionError
-from exec.ir import Model, Snapshot
+from exec.ir import Model
+
+if TYPE_CHECKING:
+    from exec.ir import Snapshot
 
 _MODELS_KEPT = 3
 

@@ -10,7 +10,9 @@ def rules() -> Table:
     from passes.catalog import CATALOG
 
     columns = (Column("id", "rule"), Column("safety", "safety"), Column("summary", "what it does"))
-    rows = tuple((rule.id, rule.safety.name.lower(), (rule.__doc__ or "").strip().partition("\n")[0]) for rule in CATALOG)
+    rows = tuple(
+        (rule.id, rule.safety.name.lower(), (rule.__doc__ or "").strip().partition("\n")[0]) for rule in CATALOG
+    )
     return Table("", columns, rows, f"{len(rows)} rules, in the order they run; `owb optimize --passes ID,…` runs some")
 
 
@@ -18,6 +20,11 @@ def kernels() -> Table:
     """Every kernel of our own; other ops run through their function body or onnx.reference."""
     from exec.kernels.registry import registered
 
-    columns = (Column("op", "operator"), Column("domain", "domain"), Column("since", "since opset", "count"), Column("variant", "kernel"))
+    columns = (
+        Column("op", "operator"),
+        Column("domain", "domain"),
+        Column("since", "since opset", "count"),
+        Column("variant", "kernel"),
+    )
     rows = tuple((k.op, k.domain or "ai.onnx", k.since, k.variant) for k in registered())
     return Table("", columns, rows, f"{len(rows)} kernels")

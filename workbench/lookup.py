@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 from exec.ir import Model
-
 from workbench import nodes
 from workbench.detail import NodeDetail, node_detail
 from workbench.nodes import Measures, NodeId, NodeTable
@@ -33,10 +32,19 @@ class Lookup:
         if profile is None:
             return nodes.NOTHING
         by_name = {row.name: row for row in profile.nodes if row.name}
-        found = [(node, by_name[node.name]) for _, graph in nodes.graphs(self.model) for node in graph.nodes if node.name in by_name]
+        found = [
+            (node, by_name[node.name])
+            for _, graph in nodes.graphs(self.model)
+            for node in graph.nodes
+            if node.name in by_name
+        ]
         return Measures(
             {id(n): t.macs for n, t in found if t.macs is not None},
-            {id(n): t.read_bytes + t.write_bytes for n, t in found if t.read_bytes is not None and t.write_bytes is not None},
+            {
+                id(n): t.read_bytes + t.write_bytes
+                for n, t in found
+                if t.read_bytes is not None and t.write_bytes is not None
+            },
             {id(n): t.median_ns for n, t in found},
         )
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from exec.dtypes import dtype_name
 from exec.ir import Constant, Graph, Model, Node
-
 from workbench import query
 from workbench.query import Term
 from workbench.scopes import scope_of
@@ -85,7 +85,9 @@ def _below(path: str, graph: Graph) -> Iterator[tuple[str, Graph]]:
                 yield from _below(f"{path}{'.' if path else ''}{index}.{key}", value)
 
 
-def node_table(model: Model, measures: Measures = NOTHING, shapes: Mapping[int, tuple[str, Shape | None]] | None = None) -> NodeTable:
+def node_table(
+    model: Model, measures: Measures = NOTHING, shapes: Mapping[int, tuple[str, Shape | None]] | None = None
+) -> NodeTable:
     """List every node: the main graph, then what its nodes hold, in order.
 
     shapes  id(tensor) → (dtype, shape) from inference; the file's own value_info serves otherwise
@@ -118,8 +120,7 @@ def node_table(model: Model, measures: Measures = NOTHING, shapes: Mapping[int, 
 
 def declared(tensor: Any) -> tuple[str, Shape | None]:
     """What the file says of a value: (dtype name, shape)."""
-    dtype = getattr(tensor.dtype, "name", "" if tensor.dtype is None else str(tensor.dtype))
-    return dtype, None if tensor.shape is None else tuple(tensor.shape)
+    return dtype_name(tensor.dtype), None if tensor.shape is None else tuple(tensor.shape)
 
 
 def parameters(node: Node) -> int:
@@ -157,7 +158,12 @@ def _keep(table: NodeTable, rows: Sequence[int], term: Term) -> list[int]:
 
 
 def _numbers(table: NodeTable, term: Term) -> Sequence[float | None]:
-    column: Sequence[float | None] = {"macs": table.macs, "bytes": table.bytes, "params": table.params, "time": table.time_ns}[term.field]
+    column: Sequence[float | None] = {
+        "macs": table.macs,
+        "bytes": table.bytes,
+        "params": table.params,
+        "time": table.time_ns,
+    }[term.field]
     if query.is_share(term):
         total = sum(v for v in column if v is not None) or 1
         return [None if v is None else v / total for v in column]
@@ -210,7 +216,11 @@ def _near(table: NodeTable, term: Term) -> set[int]:
     if not start:
         from exec.errors import OptionError, nearest
 
-        raise OptionError(f"query: no node {name!r}", f"column {term.column + 1}", hint=nearest(name, map(table.label, range(len(table)))))
+        raise OptionError(
+            f"query: no node {name!r}",
+            f"column {term.column + 1}",
+            hint=nearest(name, map(table.label, range(len(table)))),
+        )
     row_of = {id(n): r for r, n in enumerate(table.node)}
     seen, edge = set(start), set(start)
     for _ in range(int(hops)):

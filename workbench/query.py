@@ -23,7 +23,9 @@ from exec.errors import OptionError, nearest
 
 TEXT_FIELDS = ("op", "name", "scope", "domain", "dtype", "shape", "in", "out", "const", "near")
 NUMBER_FIELDS = ("macs", "bytes", "params", "time")
-_TERM = re.compile(r"""(?P<not>[-!]?)(?:(?P<field>[A-Za-z][\w.]*)(?P<op>:~|:|>=|<=|>|<|=))?(?P<value>"(?:[^"\\]|\\.)*"|\S*)""")
+_TERM = re.compile(
+    r"""(?P<not>[-!]?)(?:(?P<field>[A-Za-z][\w.]*)(?P<op>:~|:|>=|<=|>|<|=))?(?P<value>"(?:[^"\\]|\\.)*"|\S*)"""
+)
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -90,7 +92,7 @@ def _error(query: str, column: int, what: str, hint: str = "") -> OptionError:
 
 
 def number(text: str, query: str = "", column: int = 0) -> float:
-    """"2%" → 0.02, "1e6" → 1000000, "3ms" → 3000000 (nanoseconds), "5k" → 5000."""
+    """ "2%" → 0.02, "1e6" → 1000000, "3ms" → 3000000 (nanoseconds), "5k" → 5000."""
     match = re.fullmatch(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(%|[kMGT]|ns|us|µs|ms|s)?", text)
     if match is None:
         raise _error(query or text, column, f"{text!r} is no number")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 ROOT = ""
 
 
 def scope_of(name: str) -> str:
-    """"/model.22/cv3/conv/Conv" → "/model.22/cv3/conv"; dots part a name that has no slash; "" when there is no scope."""
+    """ "/model.22/cv3/conv/Conv" → "/model.22/cv3/conv"; dots part a name that has no slash; "" when there is no scope."""
     separator = "/" if "/" in name else "."
     return name.rpartition(separator)[0]
 
@@ -58,7 +59,7 @@ def scope_tree(scopes: Sequence[str]) -> tuple[Scope, ...]:
         chain = chains.get(scope)
         if chain is None:
             chain = chains[scope] = (ROOT, *parts(scope))
-            for above, below in zip(chain, chain[1:], strict=False):
+            for above, below in pairwise(chain):
                 if below not in children:
                     children[below] = []
                     children[above].append(below)

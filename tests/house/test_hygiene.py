@@ -14,7 +14,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("exec", "passes", "quantize", "workbench", "tui")
 SOURCES = sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))
-TRACKED = [ROOT / f for f in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()]
+TRACKED = [
+    ROOT / f for f in subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+]
 LONG = {}  # file → why it may be longer than 600 lines
 HEADLESS_BANNED = ("textual", "plotext")
 
@@ -60,7 +62,9 @@ def test_no_submodule_of_the_facade_hides_a_public_name() -> None:
 
 def test_files_are_small() -> None:
     lines = {p: len(p.read_text().splitlines()) for p in SOURCES}
-    too_long = {str(p.relative_to(ROOT)): n for p, n in lines.items() if n > 600 and str(p.relative_to(ROOT)) not in LONG}
+    too_long = {
+        str(p.relative_to(ROOT)): n for p, n in lines.items() if n > 600 and str(p.relative_to(ROOT)) not in LONG
+    }
     assert not too_long
     assert statistics.median(lines.values()) < 250
 
@@ -82,7 +86,11 @@ def test_no_error_is_swallowed(path: Path) -> None:
 
 
 def test_every_module_says_what_it_is() -> None:
-    silent = [str(p.relative_to(ROOT)) for p in SOURCES if p.stat().st_size and not ast.get_docstring(ast.parse(p.read_text()))]
+    silent = [
+        str(p.relative_to(ROOT))
+        for p in SOURCES
+        if p.stat().st_size and not ast.get_docstring(ast.parse(p.read_text()))
+    ]
     assert not silent
 
 

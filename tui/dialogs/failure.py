@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from exec.errors import BenchError
 from textual.binding import Binding
 
+from exec.errors import BenchError
 from tui.dialogs.dialog import Dialog
 from tui.line import Line
 from workbench.render.text import display_name
@@ -15,7 +15,11 @@ from workbench.render.text import display_name
 class FailureDialog(Dialog[None]):
     """Shows one `BenchError`."""
 
-    BINDINGS = [Binding("enter", "leave", show=False), Binding("q", "leave", show=False), Binding("y", "copy", show=False)]
+    BINDINGS = [
+        Binding("enter", "leave", show=False),
+        Binding("q", "leave", show=False),
+        Binding("y", "copy", show=False),
+    ]
     hint = "y copies   enter or esc closes"
 
     def __init__(self, error: BenchError) -> None:

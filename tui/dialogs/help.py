@@ -14,7 +14,11 @@ class HelpDialog(Dialog[None]):
     """All keys; those that cannot be used now say why."""
 
     DEFAULT_CSS = "HelpDialog > Vertical { width: 100; }"
-    BINDINGS = [Binding("q,question_mark,enter", "leave", show=False), Binding("down,j", "scroll(1)", show=False), Binding("up,k", "scroll(-1)", show=False)]
+    BINDINGS = [
+        Binding("q,question_mark,enter", "leave", show=False),
+        Binding("down,j", "scroll(1)", show=False),
+        Binding("up,k", "scroll(-1)", show=False),
+    ]
     hint = "esc closes   j k scroll"
 
     def __init__(self, view: View) -> None:
@@ -35,7 +39,10 @@ class HelpDialog(Dialog[None]):
             for action in actions:
                 keys = " ".join(shown_key(k) for k in action.keys.split(","))
                 reason = self.view.why_not(action.id) or self.view.owb.why_not(action.id)
-                line: list[tuple[str, str]] = [(fit(keys, 16), "focus" if not reason else "line"), (fit(action.text, 30), "fg" if not reason else "dim")]
+                line: list[tuple[str, str]] = [
+                    (fit(keys, 16), "focus" if not reason else "line"),
+                    (fit(action.text, 30), "fg" if not reason else "dim"),
+                ]
                 if reason:
                     line.append((reason, "dim"))
                 out.append(line)

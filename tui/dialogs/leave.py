@@ -23,7 +23,12 @@ class LeaveDialog(Dialog[str]):
     def lines(self, width: int) -> list[Line]:
         steps = self.bench.unsaved
         return [
-            [(f"B has {steps} {'step' if steps == 1 else 'steps'} that {'is' if steps == 1 else 'are'} not saved.", "strong")],
+            [
+                (
+                    f"B has {steps} {'step' if steps == 1 else 'steps'} that {'is' if steps == 1 else 'are'} not saved.",
+                    "strong",
+                )
+            ],
             [],
             [("▌w    ", "focus"), ("save B first", "fg")],
             [(" q    ", "focus"), ("leave, and lose them", "fg")],

@@ -19,7 +19,10 @@ class PaletteDialog(Dialog[str]):
     """Returns the id of the chosen action."""
 
     DEFAULT_CSS = "PaletteDialog Rows { height: 16; } PaletteDialog Input { border: none; height: 1; padding: 0; background: $background; } PaletteDialog Text { display: none; }"
-    BINDINGS = [Binding("down", "move(1)", show=False, priority=True), Binding("up", "move(-1)", show=False, priority=True)]
+    BINDINGS = [
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+    ]
     title_text = "Commands"
     hint = "enter runs   esc closes"
 
@@ -42,13 +45,21 @@ class PaletteDialog(Dialog[str]):
 
     def _search(self, text: str) -> None:
         words = text.lower().split()
-        self.found = [a for a in ACTIONS if all(w in f"{a.text} {a.id} {a.group}".lower() for w in words) and not a.id.startswith("move.")]
+        self.found = [
+            a
+            for a in ACTIONS
+            if all(w in f"{a.text} {a.id} {a.group}".lower() for w in words) and not a.id.startswith("move.")
+        ]
         self.rows.show(len(self.found), self._row, 0)
 
     def _row(self, row: int, width: int) -> Line:
         action = self.found[row]
         reason = self.view.why_not(action.id) or self.view.owb.why_not(action.id)
-        return [(fit(action.text, 30), "fg" if not reason else "dim"), (fit(action.key, 12), "focus" if not reason else "line"), (reason, "dim")]
+        return [
+            (fit(action.text, 30), "fg" if not reason else "dim"),
+            (fit(action.key, 12), "focus" if not reason else "line"),
+            (reason, "dim"),
+        ]
 
     def on_input_submitted(self) -> None:
         """enter: run the action under the cursor."""

@@ -35,7 +35,10 @@ class SaveDialog(Dialog[Path]):
     def lines(self, width: int) -> list[Line]:
         info = self.bench.info("B")
         return [
-            [("model  ", "dim"), (f"step {info.number}, {info.title}: {info.nodes:,} nodes, {units.size(info.file_bytes)}", "fg")],
+            [
+                ("model  ", "dim"),
+                (f"step {info.number}, {info.title}: {info.nodes:,} nodes, {units.size(info.file_bytes)}", "fg"),
+            ],
             [("kept   ", "dim"), ("the opened file is never written over", "fg")],
             [],
         ]

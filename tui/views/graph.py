@@ -34,7 +34,16 @@ class GraphView(View):
     """
 
     TITLE = "Graph"
-    KEYS = ("open.row", "jump.producer", "jump.reader", "find.filter", "sort.next", "fold.chain", "copy.name", "jump.back")
+    KEYS = (
+        "open.row",
+        "jump.producer",
+        "jump.reader",
+        "find.filter",
+        "sort.next",
+        "fold.chain",
+        "copy.name",
+        "jump.back",
+    )
     DEFAULT_CSS = "GraphView #scopes { width: 28; } GraphView #inspector { width: 46; }"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -111,7 +120,9 @@ class GraphView(View):
         assert self.lookup is not None
         total = len(self.lookup.table)
         detail = f"{len(self.rows):,} of {total:,} · {_SORTS[self.sort]}{' ↑' if self.reverse else ''}"
-        self.query_one("#nodes", Pane).rule.name_pane(f"Nodes in {display_name(self.scope, 30)}" if self.scope else "Nodes", detail)
+        self.query_one("#nodes", Pane).rule.name_pane(
+            f"Nodes in {display_name(self.scope, 30)}" if self.scope else "Nodes", detail
+        )
 
     def _row_of(self, node: NodeId | None) -> int | None:
         if node is None or self.lookup is None:
@@ -126,9 +137,15 @@ class GraphView(View):
         if self.scope and name.startswith(self.scope):
             name = name[len(self.scope) :].lstrip("/.")
         measured: list[Span] = (
-            [(units.count(table.macs[r]), "dim"), (f"{(table.time_ns[r] or 0) / 1e6:.3f}" if table.time_ns[r] is not None else "–", "fg")]
+            [
+                (units.count(table.macs[r]), "dim"),
+                (f"{(table.time_ns[r] or 0) / 1e6:.3f}" if table.time_ns[r] is not None else "–", "fg"),
+            ]
             if self.lookup.timed
-            else [(units.count(table.params[r]) if table.params[r] else "–", "dim"), (units.count(table.macs[r]), "dim")]
+            else [
+                (units.count(table.params[r]) if table.params[r] else "–", "dim"),
+                (units.count(table.macs[r]), "dim"),
+            ]
         )
         heat = heat_of_share(self.lookup.share(r))
         mark: Span = ("·", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")

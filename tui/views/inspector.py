@@ -36,24 +36,50 @@ class Inspector(Rows):
         """Lay the node out in sections."""
         table = lookup.table
         add = self.lines = []
-        head = [(display_name(detail.op), operator_token(detail.op, detail.domain)), (f"   {display_name(detail.domain)}  {detail.since or 'no schema'}", "dim")]
+        head = [
+            (display_name(detail.op), operator_token(detail.op, detail.domain)),
+            (f"   {display_name(detail.domain)}  {detail.since or 'no schema'}", "dim"),
+        ]
         add.append((head, None))
         add.append(([(display_name(detail.name) or "no name", "strong")], None))
-        add.append(([(f"#{detail.id.index} of {len(table):,}" + (f" in {display_name(detail.id.graph)}" if detail.id.graph else ""), "dim")], None))
+        add.append(
+            (
+                [
+                    (
+                        f"#{detail.id.index} of {len(table):,}"
+                        + (f" in {display_name(detail.id.graph)}" if detail.id.graph else ""),
+                        "dim",
+                    )
+                ],
+                None,
+            )
+        )
         for title, links in (("inputs", detail.inputs), ("outputs", detail.outputs)):
             add.append((section(title), None))
             for link in links:
                 add.extend(self._link(link, lookup))
         if detail.attributes:
             add.append((section("attributes"), None))
-            add.extend(([(fit(display_name(a.name), 18), "dim"), (display_name(a.text, 200), "dim" if a.is_default else "fg"), (" =" if a.is_default else "", "line")], None) for a in detail.attributes)
+            add.extend(
+                (
+                    [
+                        (fit(display_name(a.name), 18), "dim"),
+                        (display_name(a.text, 200), "dim" if a.is_default else "fg"),
+                        (" =" if a.is_default else "", "line"),
+                    ],
+                    None,
+                )
+                for a in detail.attributes
+            )
         add.append((section("cost"), None))
         add.append(([("MACs        ", "dim"), (units.count(table.macs[row]), "fg")], None))
         add.append(([("parameters  ", "dim"), (units.count(table.params[row]), "fg")], None))
         time = table.time_ns[row]
         if time is not None:
             share = lookup.share(row)
-            add.append(([("median      ", "dim"), (units.duration(time), "fg"), (f"   {units.percent(share)}", "fg")], None))
+            add.append(
+                ([("median      ", "dim"), (units.duration(time), "fg"), (f"   {units.percent(share)}", "fg")], None)
+            )
         add.append((section("origin"), None))
         if detail.origin:
             add.extend(([("from ", "dim"), (display_name(name), "fg")], None) for name in detail.origin)
@@ -68,7 +94,12 @@ class Inspector(Rows):
             side = [(f"  {units.size(link.bytes)} const", "dim")]
         elif link.output:
             side = [(f"  {len(link.peers)} {'reader' if len(link.peers) == 1 else 'readers'}", "dim")]
-        out: list[_Row] = [([(fit(display_name(link.role), 4), "focus"), (" " + display_name(facts), "fg"), *side], link.peers[0] if link.peers else None)]
+        out: list[_Row] = [
+            (
+                [(fit(display_name(link.role), 4), "focus"), (" " + display_name(facts), "fg"), *side],
+                link.peers[0] if link.peers else None,
+            )
+        ]
         out.append(([("     " + display_name(link.value), "dim")], link.peers[0] if link.peers else None))
         for peer in link.peers[:12]:
             arrow = "▸" if link.output else "◂"

@@ -48,7 +48,12 @@ class LogView(View):
 
     def _row(self, row: int, width: int) -> Line:
         entry = self.entries[row]
-        cells: list[Any] = [(entry.at, "dim"), (display_name(entry.command), "fg"), (units.duration(entry.took_ns) if entry.took_ns else "", "dim"), (display_name(entry.result), "strong")]
+        cells: list[Any] = [
+            (entry.at, "dim"),
+            (display_name(entry.command), "fg"),
+            (units.duration(entry.took_ns) if entry.took_ns else "", "dim"),
+            (display_name(entry.result), "strong"),
+        ]
         return columns.row(_COLUMNS, cells, width)
 
     def _current(self) -> Entry | None:

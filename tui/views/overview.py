@@ -20,7 +20,12 @@ from workbench.card import Port, Summary, inspect
 from workbench.render import units
 from workbench.render.text import display_name
 
-_COLUMNS = (Column("operator", 0), Column("count", 8, right=True), Column("", 13, rank=2), Column("share", 7, right=True, rank=1))
+_COLUMNS = (
+    Column("operator", 0),
+    Column("count", 8, right=True),
+    Column("", 13, rank=2),
+    Column("share", 7, right=True, rank=1),
+)
 
 
 class OverviewView(View):
@@ -82,7 +87,9 @@ class OverviewView(View):
             fact("size", f"{units.size(card.file_bytes)}   {inside}"),
             fact("producer", card.producer or "not recorded"),
             fact("ir · opset", f"{card.ir_version} · {opsets}"),
-            fact("nodes", f"{card.nodes:,}" + (f", and {card.constant_nodes:,} Constant" if card.constant_nodes else "")),
+            fact(
+                "nodes", f"{card.nodes:,}" + (f", and {card.constant_nodes:,} Constant" if card.constant_nodes else "")
+            ),
             fact("subgraphs", f"{card.subgraphs}   functions  {card.functions}"),
             fact("parameters", f"{card.parameters:,}"),
             fact("weights", units.size(card.weight_bytes)),
@@ -94,7 +101,14 @@ class OverviewView(View):
             for port in ports:
                 out.extend(self._port(port, width))
         out.append(section(" weights"))
-        out += [[(f" {fit(w.dtype, 10)}", "dim"), (fit(f"{w.tensors:,}", 8, right=True), "fg"), (fit(units.size(w.weight_bytes), 12, right=True), "fg")] for w in card.weights]
+        out += [
+            [
+                (f" {fit(w.dtype, 10)}", "dim"),
+                (fit(f"{w.tensors:,}", 8, right=True), "fg"),
+                (fit(units.size(w.weight_bytes), 12, right=True), "fg"),
+            ]
+            for w in card.weights
+        ]
         if card.notes:
             out.append(section(" notes"))
             for note in card.notes:

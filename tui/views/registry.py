@@ -9,9 +9,6 @@ from tui.views.view import View
 _HOME = {
     "overview": ("tui.views.overview", "OverviewView"),
     "graph": ("tui.views.graph", "GraphView"),
-    "passes": ("tui.views.passes", "PassesView"),
-    "profile": ("tui.views.profile", "ProfileView"),
-    "compare": ("tui.views.compare", "CompareView"),
     "log": ("tui.views.log", "LogView"),
 }
 

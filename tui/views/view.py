@@ -58,10 +58,13 @@ class View(Container):
     def fill(self) -> None:
         """Show the state the header names; override."""
 
-    def focus_first(self) -> None:
-        """Give the keys to the main pane."""
+    def on_filter(self, query: str) -> None:
+        """The query as typed so far; raises `OptionError` where it cannot be read. A screen without lists ignores it."""
+
+    def focus_first(self, *, force: bool = False) -> None:
+        """Give the keys to the main pane, unless one of the panes has them."""
         target = self.main_pane()
-        if target is not None and not self.has_focus_within:
+        if target is not None and (force or not self.has_focus_within):
             target.focus()
 
     def main_pane(self) -> Widget | None:

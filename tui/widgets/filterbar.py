@@ -28,18 +28,21 @@ class FilterBar(Container):
 
         def __init__(self, query: str) -> None:
             super().__init__()
-            self.query = query
+            self.query_text = query
 
     class Closed(Message):
         """enter keeps the query, esc clears it."""
 
         def __init__(self, query: str, kept: bool) -> None:
             super().__init__()
-            self.query, self.kept = query, kept
+            self.query_text, self.kept = query, kept
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.entry, self.bar = Input(placeholder="words, op:Conv, name:~regex, attr.group>1, time>2% …", select_on_focus=False), Bar()
+        self.entry, self.bar = (
+            Input(placeholder="words, op:Conv, name:~regex, attr.group>1, time>2% …", select_on_focus=False),
+            Bar(),
+        )
 
     def compose(self) -> ComposeResult:
         yield self.entry

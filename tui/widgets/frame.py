@@ -78,7 +78,9 @@ class Seam(Widget):
     def render_line(self, y: int) -> Strip:
         glyph = "┬" if y == 0 else "│"
         palette = getattr(self.app, "palette", DARK)
-        return lines.strip([(glyph, "line")], self.size.width, palette, ascii_only=bool(getattr(self.app, "ascii_only", False)))
+        return lines.strip(
+            [(glyph, "line")], self.size.width, palette, ascii_only=bool(getattr(self.app, "ascii_only", False))
+        )
 
     def on_mouse_down(self) -> None:
         self._dragging = True
@@ -128,7 +130,11 @@ class Keys(Bar):
         for action_id, label, enabled in entries[: self.MOST]:
             action = BY_ID[action_id]
             text = label or action.text
-            piece: list[Span] = [(f" {action.key} ", "focus"), (f"{text} ", "dim")] if enabled else [(f" ({action.key} {text}) ", "line")]
+            piece: list[Span] = (
+                [(f" {action.key} ", "focus"), (f"{text} ", "dim")]
+                if enabled
+                else [(f" ({action.key} {text}) ", "line")]
+            )
             if lines.width_of([*spans, *piece, *end]) > width:
                 break
             spans += piece

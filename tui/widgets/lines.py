@@ -56,7 +56,9 @@ class Lines(ScrollView):
         row = self.scroll_offset.y + y
         if not 0 <= row < self.count or width <= 0:
             return Strip.blank(max(width, 0), self.palette.style("fg"))
-        return lines.strip(self.draw(row, width), width, self.palette, ground=self.ground(row), ascii_only=self.ascii_only)
+        return lines.strip(
+            self.draw(row, width), width, self.palette, ground=self.ground(row), ascii_only=self.ascii_only
+        )
 
     def ground(self, row: int) -> str:
         """The background token of a line."""

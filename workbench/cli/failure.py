@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import click
-from exec.errors import BenchError
 
+from exec.errors import BenchError
 from workbench.render.text import display_name
 
 

@@ -42,7 +42,9 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """`owb MODEL` is `owb tui MODEL` on a terminal and `owb inspect MODEL` elsewhere."""
         first = args[0]
         if first not in _BUILT_IN and _looks_like_a_file(first) and first not in _plugins():
@@ -52,7 +54,9 @@ class Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             hint = nearest(first, self.list_commands(ctx))
-            raise click.UsageError(f"no command {first!r}, and no file of that name{'; ' + hint if hint else ''}", ctx) from error
+            raise click.UsageError(
+                f"no command {first!r}, and no file of that name{'; ' + hint if hint else ''}", ctx
+            ) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups = {**COMMANDS, "added": tuple(sorted(set(_plugins()) - _BUILT_IN))}
@@ -70,7 +74,9 @@ def _plugins() -> dict[str, importlib.metadata.EntryPoint]:
 
 
 def _looks_like_a_file(argument: str) -> bool:
-    return not argument.startswith("-") and (os.sep in argument or argument.endswith(".onnx") or os.path.exists(argument))
+    return not argument.startswith("-") and (
+        os.sep in argument or argument.endswith(".onnx") or os.path.exists(argument)
+    )
 
 
 def run_named(arguments: Sequence[str]) -> None:

@@ -10,12 +10,34 @@ from workbench.cli.output import emit, progress_bar, say
 
 @click.command()
 @model_argument
-@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Where the result goes; MODEL itself is never written over unless named here.")
-@click.option("--passes", callback=names, metavar="A,B", help="Rules by id, or a preset: default, safe, aggressive, contrib.  [default: default]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="FILE",
+    help="Where the result goes; MODEL itself is never written over unless named here.",
+)
+@click.option(
+    "--passes",
+    callback=names,
+    metavar="A,B",
+    help="Rules by id, or a preset: default, safe, aggressive, contrib.  [default: default]",
+)
 @click.option("--skip", callback=names, metavar="A,B", help="Rules to leave out.")
 @click.option("--opset", type=int, help="Convert to this opset first.")
-@click.option("--target", type=click.Choice(["portable", "onnxruntime"]), default="portable", show_default=True, help="Which runtime the result is for.")
-@click.option("--verify/--no-verify", default=True, show_default=True, help="Run the result against the original, and undo what changed the numbers.")
+@click.option(
+    "--target",
+    type=click.Choice(["portable", "onnxruntime"]),
+    default="portable",
+    show_default=True,
+    help="Which runtime the result is for.",
+)
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Run the result against the original, and undo what changed the numbers.",
+)
 @click.option("--dry-run", is_flag=True, help="Count what each rule would do; change nothing.")
 @feed_options
 @format_options
@@ -38,9 +60,13 @@ def command(
         counts = optimizer.dry_run(opened, chosen, skip=skip, opset=opset, target=target)
         emit(counts, "dry-run", dry_run_tables(counts), format)
         return 0
-    feeds = feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed).values if inputs or dims else None
+    feeds = (
+        feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed).values if inputs or dims else None
+    )
     with progress_bar() as progress:
-        result = workbench.optimize(opened, chosen, skip=skip, opset=opset, target=target, feeds=feeds, verify=verify, progress=progress)
+        result = workbench.optimize(
+            opened, chosen, skip=skip, opset=opset, target=target, feeds=feeds, verify=verify, progress=progress
+        )
     if output:
         result.model.save(output)
         say(f"wrote {output}")

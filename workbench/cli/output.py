@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-from exec.progress import Progress
 
+from exec.progress import Progress
 from workbench.render.table import Table
 
 
@@ -55,7 +55,8 @@ def progress_bar() -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
     from workbench.render.console import console
     from workbench.render.text import display_name

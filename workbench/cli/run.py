@@ -12,7 +12,9 @@ from workbench.cli.output import emit, say
 @model_argument
 @feed_options
 @engine_option
-@click.option("--outputs", "names", metavar="A,B", help="Values to give instead of the outputs; any intermediate value by name.")
+@click.option(
+    "--outputs", "names", metavar="A,B", help="Values to give instead of the outputs; any intermediate value by name."
+)
 @click.option("--save-inputs", type=click.Path(), metavar="FILE.npz", help="Write the inputs that were used.")
 @click.option("--save-outputs", type=click.Path(), metavar="FILE.npz", help="Write the outputs.")
 @format_options

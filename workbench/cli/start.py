@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 
 import click
-from exec.errors import BenchError
 
+from exec.errors import BenchError
 from workbench.cli.failure import show
 from workbench.cli.group import owb
 
@@ -34,6 +34,16 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except MemoryError:
         show(BenchError("not enough memory for this model", hint="a smaller input, or `--dim NAME=N` with a smaller N"))
+        return 2
+    except Exception as error:
+        if os.environ.get("OWB_DEBUG"):
+            raise
+        show(
+            BenchError(
+                f"defect: {type(error).__name__}: {error}",
+                hint="OWB_DEBUG=1 shows where; please report it with the output of `owb inspect`",
+            )
+        )
         return 2
     return code if isinstance(code, int) else 0
 

@@ -14,7 +14,9 @@ def card_tables(card: Summary) -> list[Table]:
         tables.append(_weights(card))
     if card.notes:
         rows = tuple((n.code, n.where, n.message) for n in card.notes)
-        tables.append(Table("Notes", (Column("code", "note"), Column("where", "where", "name"), Column("message", "what")), rows))
+        tables.append(
+            Table("Notes", (Column("code", "note"), Column("where", "where", "name"), Column("message", "what")), rows)
+        )
     tables.append(_operators(card))
     return tables
 
@@ -23,7 +25,11 @@ def _facts(card: Summary) -> Table:
     opsets = " · ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(card.opsets.items()))
     rows = [
         ("file", card.path or "in memory"),
-        ("size", units.size(card.file_bytes) + (f" and {len(card.external_files)} external files" if card.external_files else "")),
+        (
+            "size",
+            units.size(card.file_bytes)
+            + (f" and {len(card.external_files)} external files" if card.external_files else ""),
+        ),
         ("producer", card.producer or "not recorded"),
         ("ir · opset", f"{card.ir_version} · {opsets}"),
         ("nodes", f"{card.nodes:,}" + (f", and {card.constant_nodes:,} Constant" if card.constant_nodes else "")),
@@ -40,15 +46,38 @@ def _ports(card: Summary) -> Table:
         return role, port.name, port.dtype, port.shape
 
     rows = [row("input", p) for p in card.inputs] + [row("output", p) for p in card.outputs]
-    return Table("", (Column("role", "role"), Column("name", "name", "name"), Column("dtype", "dtype"), Column("shape", "shape", "shape")), tuple(rows))
+    return Table(
+        "",
+        (
+            Column("role", "role"),
+            Column("name", "name", "name"),
+            Column("dtype", "dtype"),
+            Column("shape", "shape", "shape"),
+        ),
+        tuple(rows),
+    )
 
 
 def _weights(card: Summary) -> Table:
-    columns = (Column("dtype", "weights"), Column("tensors", "tensors", "count"), Column("parameters", "parameters", "count"), Column("weight_bytes", "bytes", "bytes"))
+    columns = (
+        Column("dtype", "weights"),
+        Column("tensors", "tensors", "count"),
+        Column("parameters", "parameters", "count"),
+        Column("weight_bytes", "bytes", "bytes"),
+    )
     return Table("", columns, tuple((w.dtype, w.tensors, w.parameters, w.weight_bytes) for w in card.weights))
 
 
 def _operators(card: Summary) -> Table:
     total = max(card.nodes, 1)
     rows = tuple((o.op, o.domain or "ai.onnx", o.nodes, o.nodes / total) for o in card.operators)
-    return Table("", (Column("op", "operator", "name"), Column("domain", "domain", "name"), Column("nodes", "nodes", "count"), Column("share", "share", "percent")), rows)
+    return Table(
+        "",
+        (
+            Column("op", "operator", "name"),
+            Column("domain", "domain", "name"),
+            Column("nodes", "nodes", "count"),
+            Column("share", "share", "percent"),
+        ),
+        rows,
+    )

@@ -28,7 +28,11 @@ def to_builtins(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dict(_entries((f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.metadata.get("json", True)))
+        return dict(
+            _entries(
+                (f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.metadata.get("json", True)
+            )
+        )
     if isinstance(value, Mapping):
         return dict(_entries((str(to_builtins(k)), v) for k, v in value.items()))
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -47,7 +51,10 @@ def _entries(pairs: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         plain = to_builtins(value)
         yield key, plain
         if isinstance(value, float) and plain is None:
-            yield f"{key}_note", "not a number" if math.isnan(value) else "infinite" if value > 0 else "negative infinite"
+            yield (
+                f"{key}_note",
+                "not a number" if math.isnan(value) else "infinite" if value > 0 else "negative infinite",
+            )
 
 
 def to_json(result: Any, kind: str) -> str:

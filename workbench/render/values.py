@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from exec.arrays import Value
 
+from exec.arrays import Value
 from workbench.render.table import Column, Table
 
 
@@ -38,7 +38,9 @@ def describe_values(values: Mapping[str, Value]) -> tuple[RunResult, Table]:
         Column("name", "output", "name"), Column("dtype", "dtype"), Column("shape", "shape", "shape"),
         Column("min", "min", "number"), Column("max", "max", "number"), Column("mean", "mean", "number"), Column("nonfinite", "NaN, inf", "count"),
     )  # fmt: skip
-    return RunResult(rows), Table("", columns, tuple((r.name, r.dtype, r.shape, r.min, r.max, r.mean, r.nonfinite) for r in rows))
+    return RunResult(rows), Table(
+        "", columns, tuple((r.name, r.dtype, r.shape, r.min, r.max, r.mean, r.nonfinite) for r in rows)
+    )
 
 
 def describe(name: str, value: Value) -> ValueSummary:
@@ -57,4 +59,6 @@ def describe(name: str, value: Value) -> ValueSummary:
     good = wide[finite] if lost else wide
     if not good.size:
         return ValueSummary(name, array.dtype.name, array.shape, None, None, None, lost)
-    return ValueSummary(name, array.dtype.name, array.shape, float(good.min()), float(good.max()), float(good.mean()), lost)
+    return ValueSummary(
+        name, array.dtype.name, array.shape, float(good.min()), float(good.max()), float(good.mean()), lost
+    )

@@ -1,0 +1,66 @@
+"""A sheet of cells. Lines are bits (up, down, left, right) that join by themselves; text lies over them."""
+
+from __future__ import annotations
+
+UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
+_GLYPHS = {
+    0: " ", UP: "│", DOWN: "│", LEFT: "─", RIGHT: "─", UP | DOWN: "│", LEFT | RIGHT: "─",
+    DOWN | RIGHT: "╭", DOWN | LEFT: "╮", UP | RIGHT: "╰", UP | LEFT: "╯",
+    UP | DOWN | RIGHT: "├", UP | DOWN | LEFT: "┤", DOWN | LEFT | RIGHT: "┬", UP | LEFT | RIGHT: "┴", 15: "┼",
+}  # fmt: skip
+
+
+class Canvas:
+    """Rows of line bits and texts; a row is drawn when it is asked for."""
+
+    def __init__(self) -> None:
+        self.bits: dict[int, dict[int, int]] = {}
+        self.texts: dict[int, list[tuple[int, str, int]]] = {}
+        self.width = self.height = 0
+
+    def vertical(self, column: int, top: int, bottom: int) -> None:
+        """A line through the middles of rows `top` … `bottom`."""
+        for row in range(top, bottom + 1):
+            self._add(row, column, (UP if row > top else 0) | (DOWN if row < bottom else 0))
+
+    def horizontal(self, row: int, left: int, right: int) -> None:
+        """A line through the middles of columns `left` … `right`."""
+        for column in range(left, right + 1):
+            self._add(row, column, (LEFT if column > left else 0) | (RIGHT if column < right else 0))
+
+    def frame(self, left: int, top: int, width: int, height: int) -> None:
+        """A box with round corners."""
+        right, bottom = left + width - 1, top + height - 1
+        self.horizontal(top, left, right)
+        self.horizontal(bottom, left, right)
+        self.vertical(left, top, bottom)
+        self.vertical(right, top, bottom)
+
+    def write(self, row: int, column: int, text: str, tag: int = -1) -> None:
+        """Text over whatever lies there; `tag` says which box it belongs to."""
+        self.texts.setdefault(row, []).append((column, text, tag))
+        self.width, self.height = max(self.width, column + len(text)), max(self.height, row + 1)
+
+    def _add(self, row: int, column: int, bits: int) -> None:
+        line = self.bits.setdefault(row, {})
+        line[column] = line.get(column, 0) | bits
+        self.width, self.height = max(self.width, column + 1), max(self.height, row + 1)
+
+    def row(self, row: int) -> list[tuple[str, int]]:
+        """The row as (text, tag) runs; lines have tag −1. Texts of one row do not overlap."""
+        cells = self.bits.get(row, {})
+        runs: list[tuple[str, int]] = []
+        at = 0
+        for column, text, tag in sorted(self.texts.get(row, ())):
+            if column > at:
+                runs.append(("".join(_GLYPHS[cells.get(c, 0)] for c in range(at, column)), -1))
+            runs.append((text, tag))
+            at = column + len(text)
+        last = max(cells, default=-1)
+        if last >= at:
+            runs.append(("".join(_GLYPHS[cells.get(c, 0)] for c in range(at, last + 1)), -1))
+        return runs
+
+    def text(self, row: int) -> str:
+        """The row as plain text."""
+        return "".join(text for text, _ in self.row(row)).rstrip()
