@@ -10,6 +10,8 @@ from exec.arrays import Array
 from exec.kernels.registry import kernel
 from exec.kernels.widen import wide, widened
 
+_SHORT_ROW = 32  # up to here a narrow sum is what the function body makes it
+
 
 def as_matrix(x: Array, axis: int) -> Array:
     """x as [outer, inner], `inner` being the axes from `axis` on."""
@@ -23,19 +25,20 @@ def softmax(x: Array, /, *, axis: int = -1) -> Array:
 
     A row of -inf only has no answer and becomes NaN.
 
-    Types   narrow floats are rounded after each step, as the op's function body says; the sum is taken in float32,
-            since one of bfloat16 stops growing at 256 equal terms.
+    Types   narrow floats are rounded after each step, as the op's function body says.
     """
     y: Array = np.subtract(x, _peak(x, axis), out=np.empty_like(x))
     np.exp(y, out=y)
-    total = np.sum(y, axis=axis, keepdims=True, dtype=wide(y[:0]).dtype)
-    return np.divide(y, total.astype(y.dtype), out=y)
+    # the sum of a long row is taken in float32: in bfloat16 it stops growing at 256 equal terms
+    carrier = y.dtype if y.shape[axis] <= _SHORT_ROW else wide(y[:0]).dtype
+    y /= np.sum(y, axis=axis, keepdims=True, dtype=carrier).astype(y.dtype)
+    return y
 
 
 def _peak(x: Array, axis: int) -> Array:
     if x.shape[axis] == 0:
         return np.zeros([1 if k == axis % x.ndim else dim for k, dim in enumerate(x.shape)], x.dtype)
-    return np.max(x, axis=axis, keepdims=True)
+    return np.asarray(np.max(x, axis=axis, keepdims=True))
 
 
 @kernel("LogSoftmax", since=13)
