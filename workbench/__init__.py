@@ -32,9 +32,10 @@ _HOME = {
     "quantize": "workbench.quantization",
     "profile": "workbench.profiling",
     "compare": "workbench.comparison",
+    "diff": "workbench.delta",
 }
 
-__all__ = ["BenchError", "Model", "Session", "compare", "inspect", "load", "optimize", "profile", "quantize"]
+__all__ = ["BenchError", "Model", "Session", "compare", "diff", "inspect", "load", "optimize", "profile", "quantize"]
 
 if TYPE_CHECKING:
     from passes.optimize import optimize
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from exec.session import Session
     from workbench.card import inspect
     from workbench.comparison import compare
+    from workbench.delta import diff
     from workbench.profiling import profile
     from workbench.quantization import quantize
 

@@ -13,9 +13,9 @@ import workbench
 from exec.errors import nearest
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "look": ("inspect",),
+    "look": ("inspect", "nodes", "tensors", "show", "graph"),
     "change": ("optimize", "quantize"),
-    "prove": ("run", "profile", "compare"),
+    "prove": ("run", "profile", "compare", "diff"),
     "more": ("list", "demo"),
 }
 """Built-in commands by what they are for: each is `workbench.cli.<name>:command`."""

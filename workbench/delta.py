@@ -1,0 +1,208 @@
+"""What differs between two models: `diff(before, after) -> Delta`. Renaming every node gives no difference but the names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from exec.dtypes import dtype_name
+from exec.errors import ExternalDataError
+from exec.ir import Constant, Model, Node, ValueInfo
+from exec.metrics import difference
+
+from workbench.alignment import align, sources
+from workbench.detail import value_text
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """A node as a person finds it: operator, name or Operator#index."""
+
+    op: str
+    name: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A node that is in both and not the same.
+
+    what  one sentence each: "attribute pads 0 0 0 0 → 1 1 1 1"
+    """
+
+    before: NodeRef
+    after: NodeRef
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightChange:
+    """A weight that has other values at the same place of the same node."""
+
+    node: str
+    before: str
+    after: str
+    max_abs: float | None
+    sqnr_db: float | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The differences. `same` nodes are equal in operator, attributes and wiring.
+
+    fused    nodes of `after` that stand for several of `before`, by recorded provenance
+    renamed  nodes equal but for their name
+    """
+
+    same: int
+    added: tuple[NodeRef, ...]
+    removed: tuple[NodeRef, ...]
+    changed: tuple[Changed, ...]
+    renamed: tuple[tuple[str, str], ...]
+    fused: tuple[tuple[str, tuple[str, ...]], ...]
+    weights: tuple[WeightChange, ...]
+    interface: tuple[str, ...]
+    model: tuple[str, ...]
+    operators: dict[str, tuple[int, int]]
+
+    @property
+    def empty(self) -> bool:
+        """Nothing differs but names."""
+        return not (self.added or self.removed or self.changed or self.weights or self.interface or self.model)
+
+
+def diff(before: Model, after: Model) -> Delta:
+    """Compare structure, attributes, weights, inputs, outputs and the model's own fields."""
+    a, b = before.graph, after.graph
+    pairs = align(a, b)
+    origin = sources(a, b, pairs)
+    value = _values(a.nodes, b.nodes, a.inputs, b.inputs, pairs)
+    changed, renamed, weights = [], [], []
+    for k, j in sorted(pairs.items()):
+        one, other = a.nodes[j], b.nodes[k]
+        what = _attribute_changes(one, other) + _wiring_changes(one, other, value)
+        if what:
+            changed.append(Changed(_ref(one, j), _ref(other, k), tuple(what)))
+        elif one.name != other.name:
+            renamed.append((_ref(one, j).name, _ref(other, k).name))
+        weights += _weight_changes(one, other, _ref(other, k).name)
+    gone = set(range(len(a.nodes))) - set(pairs.values())
+    explained = {j for k, js in origin.items() for j in js}
+    counts_a, counts_b = Counter(n.op for n in a.nodes), Counter(n.op for n in b.nodes)
+    return Delta(
+        same=len(pairs) - len(changed),
+        added=tuple(_ref(n, k) for k, n in enumerate(b.nodes) if k not in pairs),
+        removed=tuple(_ref(a.nodes[j], j) for j in sorted(gone)),
+        changed=tuple(changed),
+        renamed=tuple(renamed),
+        fused=tuple(
+            (_ref(b.nodes[k], k).name, tuple(_ref(a.nodes[j], j).name for j in js))
+            for k, js in sorted(origin.items())
+            if len(js) > 1 and explained
+        ),
+        weights=tuple(weights),
+        interface=tuple(_interface(before, after)),
+        model=tuple(_model_fields(before, after)),
+        operators={
+            op: (counts_a[op], counts_b[op]) for op in sorted(counts_a | counts_b) if counts_a[op] != counts_b[op]
+        },
+    )
+
+
+def _ref(node: Node, index: int) -> NodeRef:
+    return NodeRef(node.op, node.name or f"{node.op}#{index}", index)
+
+
+def _values(
+    one: list[Node], other: list[Node], inputs: list[object], outputs: list[object], pairs: Mapping[int, int]
+) -> dict[int, int]:
+    """id of a value in `after` → id of the value in `before` it is."""
+    same = {id(t): id(s) for s, t in zip(inputs, outputs, strict=False)}
+    for k, j in pairs.items():
+        same.update({id(t): id(s) for s, t in zip(one[j].outputs, other[k].outputs, strict=False)})
+    return same
+
+
+def _attribute_changes(one: Node, other: Node) -> list[str]:
+    out = []
+    if one.domain != other.domain:
+        out.append(f"domain {one.domain or 'ai.onnx'} → {other.domain or 'ai.onnx'}")
+    for name in dict.fromkeys((*one.attrs, *other.attrs)):
+        old, new = one.attrs.get(name), other.attrs.get(name)
+        texts = ["unset" if v is None else value_text(v) for v in (old, new)]
+        if texts[0] != texts[1]:
+            out.append(f"attribute {name} {texts[0]} → {texts[1]}")
+    return out
+
+
+def _wiring_changes(one: Node, other: Node, value: Mapping[int, int]) -> list[str]:
+    out = []
+    if len(one.inputs) != len(other.inputs):
+        out.append(f"{len(one.inputs)} inputs → {len(other.inputs)}")
+    for k, (s, t) in enumerate(zip(one.inputs, other.inputs, strict=False)):
+        kinds = [("constant" if isinstance(x, Constant) else "value" if x.name else "nothing") for x in (s, t)]
+        if kinds[0] != kinds[1]:
+            out.append(f"input {k} {kinds[0]} {s.name} → {kinds[1]} {t.name}")
+        elif kinds[0] == "value" and value.get(id(t), id(s)) != id(s):
+            out.append(f"input {k} reads {t.name} where it read {s.name}")
+    return out
+
+
+def _weight_changes(one: Node, other: Node, name: str) -> list[WeightChange]:
+    out = []
+    for s, t in zip(one.inputs, other.inputs, strict=False):
+        if isinstance(s, Constant) and isinstance(t, Constant) and s._values is not t._values:
+            try:
+                gap = difference(np.asarray(s.values), np.asarray(t.values))
+            except ExternalDataError as error:
+                out.append(WeightChange(name, s.name, t.name, None, None, error.what))
+                continue
+            if not gap.equal:
+                out.append(
+                    WeightChange(
+                        name,
+                        s.name,
+                        t.name,
+                        None if gap.note else gap.max_abs,
+                        None if gap.note else gap.sqnr_db,
+                        gap.note,
+                    )
+                )
+    return out
+
+
+def _interface(before: Model, after: Model) -> list[str]:
+    out = []
+    for side, old, new in (("input", before.inputs, after.inputs), ("output", before.outputs, after.outputs)):
+        a, b = [_port(x) for x in old], [_port(x) for x in new]
+        out += [f"{side} {x} is gone" for x in a if x not in b] + [f"{side} {x} is new" for x in b if x not in a]
+        if not out and a != b:
+            out.append(f"the {side}s stand in another order")
+    return out
+
+
+def _port(info: ValueInfo) -> str:
+    dims = "?" if info.shape is None else "×".join("?" if d is None else str(d) for d in info.shape)
+    return f"{info.name} {dtype_name(info.dtype)} {dims}"
+
+
+def _model_fields(before: Model, after: Model) -> list[str]:
+    out = []
+    for domain in sorted(before.opsets.keys() | after.opsets.keys()):
+        old, new = before.opsets.get(domain), after.opsets.get(domain)
+        if old != new:
+            out.append(
+                f"opset {domain or 'ai.onnx'} {old if old is not None else 'none'} → {new if new is not None else 'none'}"
+            )
+    if before.ir_version != after.ir_version:
+        out.append(f"ir_version {before.ir_version} → {after.ir_version}")
+    for field in ("producer_name", "producer_version", "name"):
+        old, new = getattr(before.graph, field), getattr(after.graph, field)
+        if old != new:
+            out.append(f"{field} {old!r} → {new!r}")
+    if len(before.graph.functions) != len(after.graph.functions):
+        out.append(f"{len(before.graph.functions)} functions → {len(after.graph.functions)}")
+    return out

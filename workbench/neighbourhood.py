@@ -1,0 +1,99 @@
+"""A part of a graph as a picture, as text for other tools, or as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exec.errors import OptionError, nearest
+from exec.ir import Model
+
+from workbench.drawing.dag import Box, Drawing, draw
+from workbench.nodes import NodeTable, neighbours, node_table
+from workbench.render import units
+from workbench.render.text import display_name
+
+MOST_DRAWN = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Nodes and the wires between them.
+
+    rows   of the node table
+    edges  (from, to) as positions in `rows`
+    """
+
+    labels: tuple[str, ...]
+    ops: tuple[str, ...]
+    shapes: tuple[str, ...]
+    edges: tuple[tuple[int, int], ...]
+
+
+def excerpt(model: Model, around: str | None = None, hops: int = 2) -> Excerpt:
+    """The main graph, or what lies within `hops` wires of a node."""
+    table = node_table(model)
+    rows = [r for r in range(len(table)) if not table.id[r].graph]
+    if around is not None:
+        rows = _near(table, rows, around, hops)
+    rows = [r for r in rows if table.op[r] != "Constant" or around is not None]
+    place = {id(table.node[r]): k for k, r in enumerate(rows)}
+    edges = []
+    for k, r in enumerate(rows):
+        for tensor in table.node[r].outputs:
+            edges += [(k, place[id(reader)]) for reader in tensor.outputs if id(reader) in place]
+    return Excerpt(
+        tuple(table.label(r) for r in rows), tuple(table.op[r] for r in rows), tuple(units.shape(table.shape[r]) for r in rows),
+        tuple(dict.fromkeys(edges)),
+    )  # fmt: skip
+
+
+def _near(table: NodeTable, rows: list[int], around: str, hops: int) -> list[int]:
+    start = [r for r in rows if table.label(r) == around]
+    if not start:
+        raise OptionError(f"no node {around!r}", hint=nearest(around, [table.label(r) for r in rows]))
+    row_of = {id(table.node[r]): r for r in rows}
+    seen, edge = set(start), set(start)
+    for _ in range(hops):
+        edge = {row_of[id(n)] for r in edge for n in neighbours(table.node[r]) if id(n) in row_of} - seen
+        seen |= edge
+    return sorted(seen)
+
+
+def picture(part: Excerpt) -> Drawing:
+    """Boxes with operator, name and shape."""
+    if len(part.labels) > MOST_DRAWN:
+        raise OptionError(
+            f"{len(part.labels):,} nodes are too many to draw",
+            hint="--around NODE --hops 3 draws a part; --format dot writes all",
+        )
+    boxes = [
+        Box((display_name(op, 30), display_name(label, 30), display_name(shape, 30)), display_name(label, 24))
+        for op, label, shape in zip(part.ops, part.labels, part.shapes, strict=True)
+    ]
+    return draw(boxes, part.edges)
+
+
+def to_dot(part: Excerpt) -> str:
+    """Graphviz."""
+    lines = ["digraph model {", "  rankdir=TB; node [shape=box, style=rounded, fontname=monospace];"]
+    lines += [f"  n{k} [label={_quoted(op, label, shape)}];" for k, (op, label, shape) in enumerate(_rows(part))]
+    lines += [f"  n{a} -> n{b};" for a, b in part.edges]
+    return "\n".join([*lines, "}"])
+
+
+def to_mermaid(part: Excerpt) -> str:
+    """A Mermaid flowchart."""
+    lines = ["flowchart TD"]
+    for k, (op, label, shape) in enumerate(_rows(part)):
+        text = "<br>".join(display_name(t).replace('"', "#quot;").replace("<", "#lt;") for t in (op, label, shape))
+        lines.append(f'  n{k}["{text}"]')
+    return "\n".join([*lines, *(f"  n{a} --> n{b}" for a, b in part.edges)])
+
+
+def _rows(part: Excerpt) -> zip[tuple[str, str, str]]:
+    return zip(part.ops, part.labels, part.shapes, strict=True)
+
+
+def _quoted(*parts: str) -> str:
+    safe = "\n".join(map(display_name, parts))
+    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -1,0 +1,54 @@
+"""A `Delta` as tables."""
+
+from __future__ import annotations
+
+from workbench.delta import Delta
+from workbench.render.table import Column, Table
+
+
+def delta_tables(delta: Delta) -> list[Table]:
+    """Interface and model, operators, changed weights, then nodes (the main table)."""
+    tables = []
+    facts = [("interface", text) for text in delta.interface] + [("model", text) for text in delta.model]
+    if facts:
+        tables.append(Table("", (Column("part", "part"), Column("what", "difference", "name")), tuple(facts)))
+    if delta.operators:
+        rows = tuple(
+            (op, a, b, b - a)
+            for op, (a, b) in sorted(delta.operators.items(), key=lambda item: item[1][1] - item[1][0])
+        )
+        tables.append(
+            Table(
+                "",
+                (
+                    Column("op", "operator", "name"),
+                    Column("before", "A", "count"),
+                    Column("after", "B", "count"),
+                    Column("change", "change", "count"),
+                ),
+                rows,
+            )
+        )
+    if delta.weights:
+        columns = (
+            Column("node", "weight of", "name"),
+            Column("before", "A", "name"),
+            Column("after", "B", "name"),
+            Column("max_abs", "max diff", "number"),
+            Column("sqnr_db", "SQNR", "db"),
+            Column("note", "", "name"),
+        )
+        tables.append(
+            Table("", columns, tuple((w.node, w.before, w.after, w.max_abs, w.sqnr_db, w.note) for w in delta.weights))
+        )
+    rows_n = [("−", n.op, n.name, "") for n in delta.removed] + [("+", n.op, n.name, "") for n in delta.added]
+    rows_n += [("~", c.after.op, c.after.name, "; ".join(c.what)) for c in delta.changed]
+    caption = f"{delta.same} nodes equal, {len(delta.renamed)} of them renamed; {len(delta.removed)} gone, {len(delta.added)} new, {len(delta.changed)} changed, {len(delta.fused)} made of several"
+    columns_n = (
+        Column("mark", ""),
+        Column("op", "operator", "name"),
+        Column("name", "node", "name"),
+        Column("what", "what", "name"),
+    )
+    tables.append(Table("", columns_n, tuple(rows_n), caption))
+    return tables

@@ -1,0 +1,68 @@
+"""Nodes and tensors as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from exec.errors import OptionError, nearest
+
+from workbench.nodes import NodeTable
+from workbench.render.table import Column, Table
+from workbench.tensors import TensorRow, TensorStats
+
+_NODE_COLUMNS = (
+    Column("op", "operator", "name"), Column("domain", "domain", "name"), Column("name", "name", "name"), Column("shape", "output", "shape"),
+    Column("dtype", "dtype"), Column("params", "params", "count"), Column("graph", "graph", "name"), Column("index", "index", "count"),
+)  # fmt: skip
+_DEFAULT = ("op", "name", "shape", "dtype", "params")
+
+
+def node_rows(table: NodeTable, rows: Sequence[int]) -> list[dict[str, Any]]:
+    """One dict a node, raw values."""
+    return [
+        {
+            "op": table.op[r], "domain": table.domain[r] or "ai.onnx", "name": table.name[r], "shape": table.shape[r], "dtype": table.dtype[r],
+            "params": table.params[r], "graph": table.id[r].graph, "index": table.id[r].index,
+        }
+        for r in rows
+    ]  # fmt: skip
+
+
+def node_rows_table(table: NodeTable, rows: Sequence[int], found: int, wanted: Sequence[str] = ()) -> Table:
+    """The columns asked for, or those that fit a terminal."""
+    by_key = {c.key: c for c in _NODE_COLUMNS}
+    for key in wanted:
+        if key not in by_key:
+            raise OptionError(f"no column {key!r}", why=f"there are {', '.join(by_key)}", hint=nearest(key, by_key))
+    columns = tuple(by_key[k] for k in wanted or _DEFAULT)
+    data = tuple(
+        tuple(row[c.key] or (table.label(r) if c.key == "name" else row[c.key]) for c in columns)
+        for r, row in zip(rows, node_rows(table, rows), strict=True)
+    )
+    left = f"; {found - len(rows):,} more not shown" if found > len(rows) else ""
+    return Table("", columns, data, f"{found:,} of {len(table):,} nodes{left}")
+
+
+def tensor_table(rows: Sequence[TensorRow], stats: Sequence[TensorStats | None], found: int, total: int) -> Table:
+    """Weights with their statistics where they were computed."""
+    columns: tuple[Column, ...] = (
+        Column("name", "name", "name"), Column("dtype", "dtype"), Column("shape", "shape", "shape"), Column("weight_bytes", "bytes", "bytes"), Column("readers", "read by", "count"),
+    )  # fmt: skip
+    data: list[tuple[Any, ...]] = [(r.name, r.dtype, r.shape, r.weight_bytes, len(r.readers)) for r in rows]
+    if stats:
+        columns = (
+            *columns, Column("min", "min", "number"), Column("max", "max", "number"), Column("mean", "mean", "number"), Column("std", "std", "number"),
+            Column("zeros", "zeros", "count"), Column("nonfinite", "NaN, inf", "count"), Column("int8_db", "int8", "db"), Column("channel_db", "per row", "db"),
+        )  # fmt: skip
+        empty = (None,) * 8
+        data = [
+            (
+                *row,
+                *(empty if s is None else (s.min, s.max, s.mean, s.std, s.zeros, s.nonfinite, s.int8_db, s.channel_db)),
+            )
+            for row, s in zip(data, stats, strict=True)
+        ]
+    return Table(
+        "", columns, tuple(data), f"{found:,} of {total:,} weights, {sum(r.weight_bytes for r in rows):,} bytes shown"
+    )
