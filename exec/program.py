@@ -64,6 +64,7 @@ class Program:
     inputs     numbers of the graph's inputs, in order; outputs likewise
     constants  number to array (loaded at first use)
     captured   outer tensors this subgraph reads, with their numbers here
+    declared   (dtype, shape) of each output as far as the graph says: what a loop of no iterations gives
     """
 
     name: str = ""
@@ -73,6 +74,7 @@ class Program:
     outputs: list[int] = field(default_factory=list)
     constants: dict[int, Any] = field(default_factory=dict)
     captured: list[tuple[Any, int]] = field(default_factory=list)
+    declared: list[tuple[Any, Any]] = field(default_factory=list)
     named: dict[str, int] = field(default_factory=dict)
 
     def constant(self, number: int) -> Value:
@@ -197,6 +199,7 @@ class _Flattener:
             self.program.inputs.append(self.declare(tensor))
         self.nodes(graph.nodes, opsets, owner, attributes, None, ())
         self.program.outputs = [self.number(tensor, None, True) for tensor in graph.outputs]
+        self.program.declared = [(tensor.dtype, tensor.shape) for tensor in graph.outputs]
         if self.unsorted:
             self.program.operations = in_order(self.program.operations)
 
