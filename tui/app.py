@@ -111,6 +111,12 @@ class WorkbenchApp(App[None]):
         view = self.view("graph")
         view.on_filter(f"op:{op}")
 
+    def show_node_named(self, name: str) -> None:
+        """Graph, at the node of that name if there is one."""
+        self.go("graph")
+        view = self.view("graph")
+        view.find_named(name)
+
     def on_filter_bar_changed(self, message: FilterBar.Changed) -> None:
         """A key was typed into the query."""
         self._filter(message.query_text)

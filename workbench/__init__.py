@@ -38,11 +38,10 @@ _HOME = {
 __all__ = ["BenchError", "Model", "Session", "compare", "diff", "inspect", "load", "optimize", "profile", "quantize"]
 
 if TYPE_CHECKING:
-    from passes.optimize import optimize
-
     from exec.errors import BenchError
     from exec.ir import Model, load
     from exec.session import Session
+    from passes.optimize import optimize
     from workbench.card import inspect
     from workbench.comparison import compare
     from workbench.delta import diff

@@ -13,9 +13,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
 from exec.dtypes import dtype_name
 from exec.errors import ExternalDataError
 from exec.ir import Constant, Graph, Node
+from workbench.detail import default_texts, value_text
 
 _SAMPLE_BYTES = 4096
 
@@ -123,7 +125,7 @@ def _forward(graph: Graph) -> list[bytes]:
     out = []
     for node in graph.nodes:
         inputs = [known.get(id(t)) or _of_constant(t) for t in node.inputs]
-        mark = _digest(node.op, node.domain, attributes_key(node), *inputs)
+        mark = _digest(node.op, node.domain, attributes_key(node, graph.opset), *inputs)
         out.append(mark)
         for k, tensor in enumerate(node.outputs):
             known[id(tensor)] = (mark, k)
@@ -141,18 +143,26 @@ def _backward(graph: Graph) -> list[bytes]:
                 (marks.get(id(n), b""), next(s for s, t in enumerate(n.inputs) if t is tensor)) for n in tensor.outputs
             )
             uses.append((k, final.get(id(tensor)), readers))
-        marks[id(node)] = _digest(node.op, node.domain, attributes_key(node), uses)
+        marks[id(node)] = _digest(node.op, node.domain, attributes_key(node, graph.opset), uses)
     return [marks[id(n)] for n in graph.nodes]
 
 
-def attributes_key(node: Node) -> str:
-    """The attributes as one text, order aside."""
-    return "\x01".join(f"{name}={_attribute(value)}" for name, value in sorted(node.attrs.items()))
+def attributes_key(node: Node, opset: int) -> str:
+    """The attributes as one text; their order and those that only say the default aside."""
+    if not node.attrs:
+        return ""
+    assumed = default_texts(node.op, "", opset) if not node.domain else {}
+    said = (
+        (name, _attribute(value, opset))
+        for name, value in sorted(node.attrs.items())
+        if assumed.get(name) != value_text(value)
+    )
+    return "\x01".join(f"{name}={text}" for name, text in said)
 
 
-def _attribute(value: Any) -> str:
+def _attribute(value: Any, opset: int) -> str:
     if isinstance(value, Graph):
-        return "graph:" + ",".join(f"{n.op}:{attributes_key(n)}" for n in value.nodes)
+        return "graph:" + ",".join(f"{n.op}:{attributes_key(n, opset)}" for n in value.nodes)
     if isinstance(value, Constant):
         return str(_of_constant(value))
     return repr(value)

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from exec.dtypes import dtype_name
 from exec.errors import ExternalDataError
 from exec.ir import Constant, Model, Node, ValueInfo
 from exec.metrics import difference
-
 from workbench.alignment import align, sources
-from workbench.detail import value_text
+from workbench.detail import default_texts, value_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def diff(before: Model, after: Model) -> Delta:
     changed, renamed, weights = [], [], []
     for k, j in sorted(pairs.items()):
         one, other = a.nodes[j], b.nodes[k]
-        what = _attribute_changes(one, other) + _wiring_changes(one, other, value)
+        what = _attribute_changes(one, other, after.opset) + _wiring_changes(one, other, value)
         if what:
             changed.append(Changed(_ref(one, j), _ref(other, k), tuple(what)))
         elif one.name != other.name:
@@ -126,14 +126,16 @@ def _values(
     return same
 
 
-def _attribute_changes(one: Node, other: Node) -> list[str]:
+def _attribute_changes(one: Node, other: Node, opset: int) -> list[str]:
     out = []
+    assumed = default_texts(other.op, other.domain, opset) if not other.domain else {}
     if one.domain != other.domain:
         out.append(f"domain {one.domain or 'ai.onnx'} → {other.domain or 'ai.onnx'}")
     for name in dict.fromkeys((*one.attrs, *other.attrs)):
         old, new = one.attrs.get(name), other.attrs.get(name)
         texts = ["unset" if v is None else value_text(v) for v in (old, new)]
-        if texts[0] != texts[1]:
+        meant = [assumed.get(name, t) if t == "unset" else t for t in texts]
+        if meant[0] != meant[1]:
             out.append(f"attribute {name} {texts[0]} → {texts[1]}")
     return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import onnx
@@ -123,6 +124,16 @@ def attributes(node: Node, schema: onnx.defs.OpSchema | None) -> list[Attribute]
         if name not in node.attrs and default is not None:
             out.append(Attribute(name, value_text(default), True))
     return out
+
+
+@lru_cache(maxsize=4096)
+def default_texts(op: str, domain: str, version: int) -> dict[str, str]:
+    """What the specification assumes for the attributes a node leaves unsaid; empty for foreign operators."""
+    try:
+        schema = onnx.defs.get_schema(op, version, "" if domain == "ai.onnx" else domain)
+    except onnx.defs.SchemaError:
+        return {}
+    return {name: value_text(d) for name, spec in schema.attributes.items() if (d := _default(spec)) is not None}
 
 
 def _default(spec: Any) -> Any:

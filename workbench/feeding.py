@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from exec.feeds import make_feeds
 
 from exec.arrays import Value
 from exec.errors import FeedError, OptionError
+from exec.feeds import make_feeds
 from exec.ir import Model
 
 
@@ -41,8 +42,8 @@ def feeds_for(model: Model, path: str | None = None, *, dims: Mapping[str, int] 
     """Inputs from an .npz file, or generated from the seed."""
     if path is not None:
         return Feeds(read_npz(path), (f"inputs from {path}",))
-    values, assumptions = make_feeds(model, seed=seed, dims=dict(dims or {}))
-    return Feeds(values, tuple(assumptions))
+    made = make_feeds(model, seed=seed, dims=dict(dims or {}))
+    return Feeds(made.feeds, made.assumptions)
 
 
 def read_npz(path: str | Path) -> dict[str, Value]:
@@ -64,4 +65,5 @@ def read_npz(path: str | Path) -> dict[str, Value]:
 
 def save_npz(path: str | Path, values: Mapping[str, Value]) -> None:
     """Write arrays by name."""
-    np.savez(Path(path), **{name: np.asarray(value) for name, value in values.items()})
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values.items()}
+    np.savez(Path(path), **arrays)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from exec.errors import OptionError, nearest
 from exec.ir import Model
-
 from workbench.drawing.dag import Box, Drawing, draw
 from workbench.nodes import NodeTable, neighbours, node_table
 from workbench.render import units

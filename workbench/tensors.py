@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
 from exec.arrays import Array
 from exec.dtypes import dtype_name
 from exec.ir import Constant, Model
-
 from workbench.nodes import graphs
 
 BINS = 24

@@ -167,6 +167,16 @@ class GraphView(View):
         else:
             self.main_pane().cursor = row
 
+    def find_named(self, name: str) -> None:
+        """Put the cursor on the node of a name; a name that is not here is said."""
+        if self.lookup is None:
+            return
+        row = next((r for r in range(len(self.lookup.table)) if self.lookup.table.label(r) == name), None)
+        if row is None:
+            self.owb.say(f"{name or 'this node'} is not in the model shown: b shows the other", "warn")
+        else:
+            self.select(self.lookup.table.id[row])
+
     def current(self) -> int | None:
         """The table row under the cursor."""
         return self.rows[self.main_pane().cursor] if self.rows else None

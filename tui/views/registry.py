@@ -9,6 +9,7 @@ from tui.views.view import View
 _HOME = {
     "overview": ("tui.views.overview", "OverviewView"),
     "graph": ("tui.views.graph", "GraphView"),
+    "passes": ("tui.views.passes", "PassesView"),
     "log": ("tui.views.log", "LogView"),
 }
 

@@ -61,6 +61,9 @@ class View(Container):
     def on_filter(self, query: str) -> None:
         """The query as typed so far; raises `OptionError` where it cannot be read. A screen without lists ignores it."""
 
+    def find_named(self, name: str) -> None:
+        """Put the cursor on the node of a name; only Graph has nodes by name."""
+
     def focus_first(self, *, force: bool = False) -> None:
         """Give the keys to the main pane, unless one of the panes has them."""
         target = self.main_pane()

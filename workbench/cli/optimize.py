@@ -52,13 +52,13 @@ def command(
     import workbench
     from passes import optimize as optimizer
     from workbench import feeding
-    from workbench.render.optimizing import dry_run_tables, report_tables
+    from workbench.render.optimizing import report_tables
 
     opened = workbench.load(model)
-    chosen = passes[0] if len(passes) == 1 and passes[0] in optimizer.PRESETS else list(passes) or "default"
+    chosen = list(passes) or "default"
     if dry_run:
-        counts = optimizer.dry_run(opened, chosen, skip=skip, opset=opset, target=target)
-        emit(counts, "dry-run", dry_run_tables(counts), format)
+        report = optimizer.dry_run(opened, chosen, skip=skip, opset=opset, target=target)
+        emit(report, "dry-run", report_tables(report), format)
         return 0
     feeds = (
         feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed).values if inputs or dims else None

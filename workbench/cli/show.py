@@ -21,6 +21,7 @@ def command(model: str, name: str, save: str | None, format: str) -> None:
     A node without a name is called Operator#index, as `owb nodes` shows it.
     """
     import numpy as np
+
     import workbench
     from exec.errors import OptionError, nearest
     from workbench.lookup import Lookup

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from exec.errors import OptionError, nearest
-
 from workbench.nodes import NodeTable
 from workbench.render.table import Column, Table
 from workbench.tensors import TensorRow, TensorStats

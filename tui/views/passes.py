@@ -1,0 +1,286 @@
+"""4 Passes: what may be done, what it would give, why not elsewhere; and the history of what was done."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from textual.app import ComposeResult
+
+from passes.catalog import rules
+from passes.report import Application, Refused, Report
+from tui import columns
+from tui.columns import Column
+from tui.line import Line, Span, fit
+from tui.views.inspector import section
+from tui.views.view import Pane, View
+from tui.widgets.frame import Seam
+from tui.widgets.lines import Text
+from tui.widgets.rows import Rows
+from workbench.history import Step
+from workbench.render.optimizing import verified
+from workbench.render.text import display_name
+
+_RULES = (Column("", 1), Column("rule", 0), Column("places", 7, right=True), Column("kind", 11, rank=2))
+_STEPS = (Column("", 3, right=True), Column("step", 0), Column("nodes", 8, right=True), Column("", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule with what the dry run found for it; `group` is ready, refused or silent."""
+
+    id: str
+    group: str
+    places: int
+    refused: int
+
+
+class PassesView(View):
+    """Dry-run counts first; then apply, look at the refusals, undo.
+
+    Shows    a dry run's `Report`, one rule's page and places, the `History`
+    Sends    Optimize(rule) on a, Optimize(all ready) on A, undo and redo
+    Empty    counts appear when the dry run is done; a model with nothing to do says so
+    """
+
+    TITLE = "Passes"
+    KEYS = ("change.apply", "change.apply-all", "explain.open", "find.next", "history.undo", "history.redo", "out.save", "fold.all", "slot.next")
+    DEFAULT_CSS = "PassesView #rules { width: 44; } PassesView #history { width: 38; }"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.report: Report | None = None
+        self.rows: list[RuleRow] = []
+        self.all_rules = False
+        self.place = 0
+
+    def compose(self) -> ComposeResult:
+        yield Pane("Passes", Rows(id="rule-rows"), id="rules")
+        yield Seam("rules")
+        yield Pane("Rule", Text(id="rule-page"), id="page")
+        yield Seam("page").add_class("side")
+        yield Pane("History", Rows(id="step-rows"), id="history").add_class("side")
+
+    def main_pane(self) -> Rows:
+        return self.query_one("#rule-rows", Rows)
+
+    def fill(self) -> None:
+        bench = self.owb.bench
+        assert bench is not None
+        self.report = None
+        self._show_rules()
+        self._show_history()
+        self.owb.bridge.run("dry run", "counting what each rule would do", bench.dry_run, self._counted, quiet=True)
+
+    def _counted(self, report: Report) -> None:
+        self.report = report
+        self._show_rules()
+        self.owb.refresh_footer()
+
+    # ── rules ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _show_rules(self) -> None:
+        report = self.report
+        if report is None:
+            self.rows = []
+            self.query_one("#rules", Pane).rule.name_pane("Passes", "dry run …")
+        else:
+            found = [RuleRow(u.rule, "ready" if u.applied else "refused" if u.refused else "silent", u.applied, u.refused) for u in report.rules]
+            order = {"ready": 0, "refused": 1, "silent": 2}
+            found.sort(key=lambda r: order[r.group])
+            self.rows = [r for r in found if r.group != "silent" or self.all_rules]
+            silent = sum(r.group == "silent" for r in found)
+            gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
+            detail = f"dry run of {len(found)} rules · {-gone:+d} nodes".replace("-", "−")
+            self.query_one("#rules", Pane).rule.name_pane("Passes", detail)
+            if not any(r.group == "ready" for r in found):
+                self.owb.say("no rule is ready: nothing to do here" + (f"; {silent} found nothing, E shows them" if silent else ""))
+        self.main_pane().show(len(self.rows), self._rule_row)
+        self._show_page()
+
+    def _rule_row(self, row: int, width: int) -> Line:
+        rule = self.rows[row]
+        mark: Span = {"ready": ("▶", "ok"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[rule.group]  # type: ignore[assignment]
+        count = f"{rule.places}" if rule.places else f"{rule.refused} not" if rule.refused else "–"
+        safety = rules()[rule.id].safety.value if rule.id in rules() else ""
+        cells: list[Any] = [mark, (rule.id, "fg" if rule.places else "dim"), (count, "strong" if rule.places else "dim"), (safety, "dim")]
+        return columns.row(_RULES, cells, width)
+
+    def current(self) -> RuleRow | None:
+        """The rule under the cursor."""
+        return self.rows[self.main_pane().cursor] if self.rows else None
+
+    def on_rows_moved(self, message: Rows.Moved) -> None:
+        if message.rows.id == "rule-rows":
+            self.place = 0
+            self._show_page()
+            self.owb.refresh_footer()
+
+    # ── the page of a rule ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _show_page(self) -> None:
+        rule = self.current()
+        pane = self.query_one("#page", Pane)
+        pane.rule.name_pane(rule.id if rule else "Rule", f"{rule.places} places" if rule else "")
+        self.query_one("#rule-page", Text).show(self._page)
+
+    def _page(self, width: int) -> list[Line]:
+        rule = self.current()
+        if rule is None or self.report is None:
+            return [[], [(" counting what each rule would do …" if self.report is None else " nothing under the cursor", "dim")]]
+        out: list[Line] = []
+        applied, refused = self.report.of(rule.id), [r for r in self.report.refused if r.rule == rule.id]
+        if applied:
+            out.append(section(f" place {self.place % len(applied) + 1} of {len(applied)}   n N next, previous"))
+            out += self._places(applied, width)
+        if refused:
+            out.append(section(f" refused at {len(refused)} places"))
+            out += self._refusals(refused, width)
+        out.append(section(" the rule"))
+        cls = rules().get(rule.id)
+        for text in inspect.cleandoc((cls.__doc__ if cls is not None else "") or "no page").splitlines():
+            out += [[(" " + part, "fg")] for part in textwrap.wrap(text, max(width - 2, 20), subsequent_indent="        ") or [""]]
+        for title, text in (("BEFORE", getattr(cls, "BEFORE", "")), ("AFTER", getattr(cls, "AFTER", ""))):
+            if text:
+                out.append(section(f" {title}"))
+                out += [[(" " + line, "fg")] for line in textwrap.dedent(text).strip().splitlines()]
+        return out
+
+    def _places(self, applied: tuple[Application, ...], width: int) -> list[Line]:
+        first = self.place % len(applied)
+        out: list[Line] = []
+        for k in range(first, min(first + 6, len(applied))):
+            here = applied[k]
+            out.append([("▌" if k == first else " ", "focus"), (fit(display_name(here.node), width - 1), "fg" if k == first else "dim")])
+            if k == first and here.note:
+                out.append([("   " + display_name(here.note), "dim")])
+        if len(applied) > first + 6:
+            out.append([(f"   {len(applied) - first - 6} more", "dim")])
+        return out
+
+    def _refusals(self, refused: list[Refused], width: int) -> list[Line]:
+        out: list[Line] = []
+        for r in refused[:12]:
+            out.append([(" ◦ ", "warn"), (display_name(r.node, width - 4), "fg")])
+            out += [[("     " + part, "dim")] for part in textwrap.wrap(display_name(r.reason), max(width - 6, 20))]
+        if len(refused) > 12:
+            out.append([(f"   {len(refused) - 12} more", "dim")])
+        return out
+
+    # ── history ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _steps(self) -> list[Step]:
+        bench = self.owb.bench
+        return list(reversed(bench.history.steps)) if bench is not None else []
+
+    def _show_history(self) -> None:
+        steps = self._steps()
+        bench = self.owb.bench
+        assert bench is not None
+        self.query_one("#step-rows", Rows).show(len(steps), self._step_row, len(steps) - 1 - bench.b)
+        self.query_one("#history", Pane).rule.name_pane("History", f"B = step {bench.b}")
+
+    def _step_row(self, row: int, width: int) -> Line:
+        step, bench = self._steps()[row], self.owb.bench
+        assert bench is not None
+        number = step.info.number
+        beyond = number > bench.b
+        check = getattr(step.report, "verification", None)
+        mark: Span = ("", "dim") if check is None else ("✓", "ok") if check.scope == "whole" else ("◐", "warn") if check.scope == "regions" else ("–", "dim")
+        cells: list[Any] = [
+            (f"{number}{'▸' if number == bench.b else ' '}", "slot.b" if number == bench.b else "dim"),
+            (display_name(step.info.title), "dim" if beyond else "fg"),
+            (f"{step.info.nodes:,}", "dim" if beyond else "fg"),
+            mark,
+        ]
+        return columns.row(_STEPS, cells, width)
+
+    def on_rows_opened(self, message: Rows.Opened) -> None:
+        bench = self.owb.bench
+        if message.rows.id == "step-rows" and bench is not None:
+            number = self._steps()[message.row].info.number
+            while bench.b > number and bench.undo() is not None:
+                pass
+            while bench.b < number and bench.redo() is not None:
+                pass
+            self.owb.state_changed()
+        elif message.rows.id == "rule-rows":
+            self._open_place()
+
+    def _open_place(self) -> None:
+        rule = self.current()
+        if rule is None or self.report is None:
+            return
+        applied = self.report.of(rule.id)
+        names = applied[self.place % len(applied)].sources if applied else ()
+        self.owb.show_node_named(names[0] if names else "")
+
+    # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def why_not(self, action_id: str) -> str:
+        rule = self.current()
+        if action_id == "change.apply":
+            if self.report is None:
+                return "the dry run is not done yet"
+            if rule is None:
+                return "no rule under the cursor"
+            if not rule.places:
+                return f"{rule.id} matches 0 places; the page says why not"
+        if action_id == "change.apply-all" and not any(r.group == "ready" for r in self.rows):
+            return "no rule is ready"
+        if action_id in ("find.next", "find.previous") and (rule is None or rule.places < 2):
+            return "one place at most"
+        return ""
+
+    def footer(self) -> list[tuple[str, str, bool]]:
+        rule = self.current()
+        entries = super().footer()
+        return [(a, f"apply {rule.places}" if a == "change.apply" and rule and rule.places else label, on) for a, label, on in entries]
+
+    def do_change_apply(self) -> None:
+        rule = self.current()
+        assert rule is not None
+        self._optimize([rule.id], rule.id)
+
+    def do_change_apply_all(self) -> None:
+        self._optimize("default", "all ready rules")
+
+    def _optimize(self, passes: list[str] | str, text: str) -> None:
+        bench = self.owb.bench
+        assert bench is not None
+
+        def done(step: Step) -> None:
+            report: Report = step.report
+            for undone in report.undone:
+                self.app.notify(f"{undone.rule} was undone: {display_name(undone.reason)}", severity="warning", timeout=10, markup=False)
+            self.owb.state_changed()
+            delta = f"{report.after.nodes - report.before.nodes:+d}".replace("-", "−")
+            self.owb.say(f"{text}: {delta} nodes. {verified(report.verification)} z undoes")
+
+        self.owb.bridge.run("optimize", f"applying {text}", lambda progress, cancel: bench.optimize(passes, progress=progress, cancel=cancel), done)
+
+    def do_find_next(self) -> None:
+        self.place += 1
+        self._show_page()
+
+    def do_find_previous(self) -> None:
+        self.place -= 1
+        self._show_page()
+
+    def do_fold_all(self) -> None:
+        self.all_rules = not self.all_rules
+        self._show_rules()
+
+    def do_explain_open(self) -> None:
+        self.query_one("#rule-page", Text).scroll_relative(y=10, animate=False)
+
+    def copy_text(self) -> str:
+        rule = self.current()
+        return rule.id if rule is not None else ""
+
+    def copy_command(self) -> str:
+        rule, bench = self.current(), self.owb.bench
+        return f"owb optimize {bench.path} --passes {rule.id} -o out.onnx" if rule and bench else ""
+

@@ -1,0 +1,97 @@
+"""What an optimization did, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from passes.report import Report, Verification
+from workbench.render import units
+from workbench.render.table import Column, Table
+
+
+def report_tables(report: Report) -> list[Table]:
+    """Rules, refusals by reason, what was undone, and before against after (the main table)."""
+    tables = [rules_table(report)]
+    if report.refused:
+        tables.append(_refusals(report))
+    if report.undone:
+        columns = (Column("rule", "undone"), Column("node", "node", "name"), Column("reason", "because", "name"))
+        tables.append(Table("", columns, tuple((u.rule, u.node, u.reason) for u in report.undone)))
+    return [*tables, _before_after(report)]
+
+
+def rules_table(report: Report) -> Table:
+    """Every rule that applied or refused somewhere."""
+    columns = (
+        Column("rule", "rule"),
+        Column("applied", "applied", "count"),
+        Column("refused", "refused", "count"),
+        Column("seconds", "ms", "number"),
+    )
+    used = [u for u in report.rules if u.applied or u.refused]
+    silent = len(report.rules) - len(used)
+    rows = tuple((u.rule, u.applied, u.refused, round(u.seconds * 1e3, 1)) for u in used)
+    return Table("", columns, rows, f"{silent} more rules found nothing")
+
+
+def _refusals(report: Report) -> Table:
+    grouped: Counter[tuple[str, str]] = Counter((r.rule, r.reason) for r in report.refused)
+    example = {(r.rule, r.reason): r.node for r in reversed(report.refused)}
+    columns = (
+        Column("rule", "not done"),
+        Column("places", "places", "count"),
+        Column("node", "for example", "name"),
+        Column("reason", "because", "name"),
+    )
+    rows = tuple((rule, n, example[rule, reason], reason) for (rule, reason), n in grouped.most_common())
+    return Table("", columns, rows)
+
+
+def _before_after(report: Report) -> Table:
+    before, after = report.before, report.after
+    rows: list[tuple[str, str, str, str]] = [
+        _row("nodes", before.nodes, after.nodes),
+        _row("Constant nodes", before.constant_nodes, after.constant_nodes),
+        _row("parameters", before.parameters, after.parameters),
+        (
+            "weights",
+            units.size(before.weight_bytes),
+            units.size(after.weight_bytes),
+            change(before.weight_bytes, after.weight_bytes),
+        ),
+        ("opset", str(report.opset[0]), str(report.opset[1]), ""),
+    ]
+    for op in sorted(
+        before.by_op.keys() | after.by_op.keys(), key=lambda op: (after.by_op.get(op, 0) - before.by_op.get(op, 0), op)
+    ):
+        if before.by_op.get(op, 0) != after.by_op.get(op, 0):
+            rows.append(_row(op, before.by_op.get(op, 0), after.by_op.get(op, 0)))
+    columns = (
+        Column("what", "", "name"),
+        Column("before", "before"),
+        Column("after", "after"),
+        Column("change", "change"),
+    )
+    notes = f"{len(report.vanished)} value names are gone" if report.vanished else ""
+    return Table("", columns, tuple(rows), f"{verified(report.verification)} {report.seconds:.2f} s. {notes}".rstrip())
+
+
+def _row(what: str, before: int, after: int) -> tuple[str, str, str, str]:
+    return what, f"{before:,}", f"{after:,}", change(before, after)
+
+
+def change(before: float, after: float) -> str:
+    """ "−42.0 %", "" when nothing changed."""
+    if before == after:
+        return ""
+    return f"{(after - before) / before:+.1%}".replace("-", "−").replace("%", " %") if before else "new"
+
+
+def verified(check: Verification) -> str:
+    """One sentence on what was verified."""
+    if check.scope == "none":
+        return f"Not verified: {check.reason}."
+    runs = f"{check.runs} {'run' if check.runs == 1 else 'runs'}"
+    if check.scope == "regions":
+        return f"Verified {check.regions} of {check.of} changed regions ({check.reason}), worst difference {check.worst:.1e} of the range."
+    return f"Verified against the original on {runs}: worst difference {check.worst:.1e} of the range, {check.tolerance:.0e} allowed."
