@@ -15,7 +15,7 @@ from exec.ir.importer import copy_of, default_opset, standard
 from exec.ir.names import set_text, set_texts, text
 from exec.ir.records import Records
 from exec.ir.scope import Level, uses_of
-from exec.ir.store import Store
+from exec.ir.store import Blob, Store
 
 DOMAIN_VERSIONS = {"ai.onnx.ml": 3}
 
@@ -29,6 +29,8 @@ class Exporter:
         self.protected = protected
         self.domains: set[str] = set()
         self.opset = 0
+        # New arrays, kept as long as the tokens in what is exported have to be valid.
+        self.hold: list[Blob] = []
         self.uses: dict[int, dict[int, Constant]] = {}
 
     def model(self, graph: Graph, shell: onnx.ModelProto, has_graph: bool = True) -> onnx.ModelProto:
@@ -296,6 +298,3 @@ def describe(element: Any, out: Any) -> None:
             entry = out.metadata_props.add()
             set_text(entry, "key", key)
             set_text(entry, "value", value)
-
-
-__all__ = ["Exporter", "InvalidModel", "Variable", "describe", "same_attributes", "uses_of"]

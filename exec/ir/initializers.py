@@ -142,7 +142,7 @@ def write_tensor(exporter: Exporter, value: Any, out: onnx.TensorProto) -> None:
             _write_values(exporter, source, out)
         elif isinstance(source, Weight):
             out.CopyFrom(source.proto)
-            exporter.store.adopt(source, out)
+            _take(exporter, source, out)
         else:
             origin = getattr(value, "_src", None)
             if origin is not None and not out.HasField("name"):
@@ -162,7 +162,7 @@ def _write_values(exporter: Exporter, values: Any, out: onnx.TensorProto) -> Non
         for name in ("name", "doc_string", "metadata_props"):
             source.ClearField(name)
         out.MergeFrom(source)
-        exporter.store.adopt(values, out)
+        _take(exporter, values, out)
         return
     array: Array = np.asarray(values)
     if array.dtype.kind in "US":
@@ -173,4 +173,16 @@ def _write_values(exporter: Exporter, values: Any, out: onnx.TensorProto) -> Non
     if row.code == 8:
         out.string_data.extend([to_bytes(item) if isinstance(item, str) else bytes(item) for item in array.reshape(-1)])
     else:
-        out.raw_data = exporter.store.token(array, row)
+        out.raw_data = exporter.store.token(array, row, exporter.hold)
+
+
+def _take(exporter: Exporter, weight: Weight, out: onnx.TensorProto) -> None:
+    """Let `out`, a copy of a weight's proto, stand for the same bytes: those of another model are fetched from there."""
+    if weight._store is exporter.store:
+        return
+    data = weight.raw()
+    if data is None:
+        return
+    out.ClearField("external_data")
+    out.ClearField("data_location")
+    out.raw_data = exporter.store.raw_token(data, exporter.hold)

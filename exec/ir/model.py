@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,12 @@ from exec.ir.graph import Constant, Function, Graph, Variable
 from exec.ir.importer import Importer, standard
 from exec.ir.names import text
 from exec.ir.notes import Note
-from exec.ir.store import Store
+from exec.ir.store import Blob, Store
 
 if TYPE_CHECKING:
     import onnx
+
+    from exec.ir.save import Saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Model:
         self.path = path
         self.notes = notes
         self._shell = shell
-        self._store = store
+        self.store = store
         self._has_graph = has_graph
 
     @property
@@ -98,13 +101,16 @@ class Model:
         return tuple(_info(tensor) for tensor in self.graph.outputs)
 
     def to_proto(self) -> onnx.ModelProto:
-        """A whole ModelProto, exported from the graph."""
-        return self._store.filled(self._export())
+        """A whole ModelProto, exported from the graph. External data stay external."""
+        export = self.export()
+        filled: onnx.ModelProto = self.store.filled(export.proto)
+        return filled
 
-    def _export(self) -> onnx.ModelProto:
+    def export(self) -> Export:
+        """The stripped ModelProto: tokens of `store` stand for large weights."""
         with no_gc():
-            exporter = Exporter(self._store, self._lists_initializers(), self._protected())
-            return exporter.model(self.graph, self._shell, self._has_graph)
+            exporter = Exporter(self.store, self._lists_initializers(), self._protected())
+            return Export(exporter.model(self.graph, self._shell, self._has_graph), exporter.hold)
 
     def _lists_initializers(self) -> bool:
         """Before IR version 4 every initializer is also listed as an input."""
@@ -122,9 +128,21 @@ class Model:
             for entry in (*info.initialization_binding, *info.update_binding)
         )
 
-    def save(self, path: str | os.PathLike[str], *, external: bool | str | None = None) -> None:
-        data = self.to_proto().SerializeToString()
-        Path(path).write_bytes(data)
+    def save(self, path: str | os.PathLike[str], *, external: bool | str | None = None) -> Saved:
+        """Write the model: atomically, also over the file it came from.
+
+        external  True or a file name: large weights go to a data file beside the model; False: none do;
+                  None: as the model has it, and always to a data file where one file would pass 2 GB
+        """
+        from exec.ir.save import save
+
+        return save(self, path, external)
+
+    def snapshot(self) -> Snapshot:
+        """The model as it is now, in little memory: weights are referred to, never copied."""
+        export = self.export()
+        data = export.proto.SerializeToString()
+        return Snapshot(zlib.compress(data, 1), self.store, self.store.blobs_in(data), self.path, self.notes)
 
     def copy(self) -> Model:
         """An independent model; weights are shared, nothing else is."""
@@ -135,7 +153,7 @@ class Model:
             return Model(
                 copy_graph(self.graph),
                 copy_of(self._shell),
-                self._store,
+                self.store,
                 path=self.path,
                 notes=self.notes,
                 has_graph=self._has_graph,
@@ -143,6 +161,33 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.graph.name!r}, {len(self.graph.nodes)} nodes, opset {self.opset})"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A stripped ModelProto, and the arrays its tokens stand for."""
+
+    proto: onnx.ModelProto
+    hold: list[Blob]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state of a model; `restore` makes it a model again, any number of times."""
+
+    data: bytes
+    store: Store
+    blobs: tuple[Blob, ...]
+    path: Path | None
+    notes: tuple[Note, ...]
+
+    def restore(self) -> Model:
+        """An independent model, byte-equal to the one the snapshot is of."""
+        import onnx
+
+        return build(
+            onnx.ModelProto.FromString(zlib.decompress(self.data)), self.store, self.path, self.notes, keep_notes=True
+        )
 
 
 def _info(tensor: Variable | Constant) -> ValueInfo:
@@ -153,26 +198,31 @@ def _info(tensor: Variable | Constant) -> ValueInfo:
 
 
 def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, allow_outside: bool = False) -> Model:
-    """Open a model: a path, a file's bytes, or a ModelProto (which is neither kept nor changed)."""
-    import onnx
+    """Open a model: a path, a file's bytes, or a ModelProto (which is neither kept nor changed).
+
+    allow_outside  read external data from anywhere the file names, not only from the model's folder
+    """
+    from exec.ir import opening
 
     path = None
-    if isinstance(source, onnx.ModelProto):
-        data = source.SerializeToString()
-    elif isinstance(source, bytes | bytearray | memoryview):
-        data = bytes(source)
-    else:
+    if isinstance(source, bytes | bytearray | memoryview):
+        proto, store, notes = opening.open_bytes(bytes(source), allow_outside)
+    elif isinstance(source, str | os.PathLike):
         path = Path(source)
-        data = path.read_bytes()
-    store = Store(None if path is None else str(path.absolute().parent), allow_outside)
-    proto = onnx.ModelProto.FromString(data)
-    return build(proto, store, path)
+        proto, store, notes = opening.open_path(path, allow_outside)
+    else:
+        proto, store, notes = opening.open_proto(source, allow_outside)
+    return build(proto, store, path, tuple(notes))
 
 
-def build(proto: onnx.ModelProto, store: Store, path: Path | None, notes: tuple[Note, ...] = ()) -> Model:
-    """The model of a ModelProto that is given away: it becomes the shell."""
+def build(
+    proto: onnx.ModelProto, store: Store, path: Path | None, notes: tuple[Note, ...] = (), keep_notes: bool = False
+) -> Model:
+    """The model of a stripped ModelProto that is given away: it becomes the shell."""
     has_graph = proto.HasField("graph")
     with no_gc():
         importer = Importer(store)
         graph = importer.model(proto)
-    return Model(graph, proto, store, path=path, notes=(*notes, *importer.notes), has_graph=has_graph)
+    if not keep_notes:
+        notes = (*notes, *importer.notes)
+    return Model(graph, proto, store, path=path, notes=notes, has_graph=has_graph)

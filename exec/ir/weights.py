@@ -30,13 +30,15 @@ class Weight(LazyValues):
     unless they are small.
     """
 
-    __slots__ = ("_array", "_decoded", "_store", "proto")
+    __slots__ = ("_array", "_blob", "_decoded", "_store", "proto")
 
     def __init__(self, proto: onnx.TensorProto, store: Store) -> None:
         self.proto = proto
         self._store = store
         self._array: Array | None = None
         self._decoded: weakref.ref[Array] | None = None
+        # A token of an array is valid while somebody holds the array.
+        self._blob = store.blob_of(proto.raw_data) if store.has_blobs else None
 
     @property
     def name(self) -> str:
@@ -78,7 +80,7 @@ class Weight(LazyValues):
         """The packed bytes, not copied, if they are stored raw; None for typed fields. Raises `ExternalDataError`."""
         proto = self.proto
         if proto.data_location == EXTERNAL:
-            return self._store.external(proto, self.nbytes)
+            return self._store.files.view(proto, self.nbytes)
         if proto.HasField("raw_data"):
             return self._store.raw(proto.raw_data)
         return None

@@ -1,0 +1,165 @@
+"""Writing a model so that a reader finds the old files whole or the new ones whole, whatever happens in between.
+
+Everything is written beside its target, synced, and named last: first the data file, under a name nothing has, then the model over
+the old one. A failure removes what was begun. A data file that only the replaced model used, and that a save of ours named, goes
+after the new model is in place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exec.errors import BenchError, SaveError
+from exec.ir import fs, wire
+from exec.ir.datafile import DataFile, Policy
+from exec.ir.sources import MAP_ABOVE
+from exec.ir.store import TWO_GB
+
+if TYPE_CHECKING:
+    from exec.ir.model import Export, Model
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a save wrote: `data_path` is None where the model needs no new data file."""
+
+    path: Path
+    model_bytes: int
+    data_path: Path | None
+    data_bytes: int
+
+
+def save(model: Model, path: str | os.PathLike[str], external: bool | str | None) -> Saved:
+    """Write a model; see `Model.save`."""
+    target = resolve_target(Path(path))
+    policy = Policy.of(external, target)
+    export = model.export()
+    try:
+        return _write(model, export, target, policy)
+    except OSError as error:
+        raise SaveError(
+            "the model cannot be saved there", f"file {os.fspath(path)}", error.strerror or str(error)
+        ) from error
+
+
+def _write(model: Model, export: Export, target: Path, policy: Policy) -> Saved:
+    store, proto = model.store, export.proto
+    serialized = proto.SerializeToString()
+    length = wire.splice(serialized, store.nonce)[1]
+    data_file = DataFile.plan(model, export, serialized, length, target, policy)
+    if data_file is not None:
+        data_file.refer()
+    if data_file is not None or policy.wanted is False:
+        serialized = proto.SerializeToString()
+    pieces, length = wire.splice(serialized, store.nonce)
+    if length > TWO_GB:
+        raise SaveError(
+            f"the model would be {length:,} bytes in one file, and a protobuf message holds at most 2 GB",
+            f"file {target}",
+            hint="let the weights go to a data file: external=True",
+        )
+    earlier = _data_of(target)
+    published = False
+    try:
+        if data_file is not None:
+            data_file.write()
+        with fs.new_file(target) as file:
+            for chunk in _chunks(model, serialized, pieces, file.fd):
+                fs.write_all(file.fd, chunk)
+            file.publish(replace=True)
+            published = True
+    finally:
+        if data_file is not None and not published:
+            data_file.discard()
+    fs.sync_folder(str(target.parent))
+    if earlier:
+        for old in earlier - _data_of(target):
+            _drop(old, target)
+    return Saved(
+        target, length, None if data_file is None else data_file.path, 0 if data_file is None else data_file.size
+    )
+
+
+def _drop(data: Path, target: Path) -> None:
+    """Remove a data file of the model that was replaced, unless another model in the folder names it, too."""
+    name = data.name.encode()
+    for other in target.parent.glob("*.onnx"):
+        if other != target and other.stat().st_size <= MAP_ABOVE and name in other.read_bytes():
+            return
+    with suppress(OSError):
+        os.unlink(data)
+
+
+def _chunks(model: Model, data: bytes, pieces: list[wire.SplicePiece], fd: int) -> Iterator[bytes | memoryview]:
+    """The bytes to write; spans of the model's own file are copied by the kernel where it can, so they pass by here."""
+    store = model.store
+    whole = memoryview(data)
+    small: list[bytes | memoryview] = []
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            small.append(piece)
+        elif isinstance(piece, tuple):
+            small.append(whole[piece[0] : piece[1]])
+        else:
+            yield b"".join(small)
+            small.clear()
+            if piece.index < len(store.spans) and store.source is not None:
+                store.source.copy_to(fd, *store.spans[piece.index])
+            else:
+                yield store.payload(piece)
+    yield b"".join(small)
+
+
+def resolve_target(path: Path) -> Path:
+    """The file that will be written: a link is followed on purpose, so that it stays one. Refuses what is no place for a file."""
+    target = Path(os.path.realpath(path))
+    where = f"file {os.fspath(path)}"
+    try:
+        status = os.stat(target)
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise SaveError("there is no such folder", f"folder {target.parent}", hint="make it first") from None
+        return target
+    except (OSError, ValueError) as error:
+        raise SaveError(
+            "the model cannot be saved there", where, getattr(error, "strerror", None) or str(error)
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise SaveError(f"a model cannot be saved over a {fs.kind_of(status.st_mode)}", where, hint="give a file name")
+    return target
+
+
+def own_data_pattern(target: Path) -> re.Pattern[str]:
+    """The names a save gives to data files of `target`."""
+    return re.compile(re.escape(target.name) + r"(\.\d+)?\.data")
+
+
+def _data_of(target: Path) -> set[Path]:
+    """Data files of ours beside `target` that the model there now refers to."""
+    from exec.ir import opening
+    from exec.ir.datafile import tensors_in
+    from exec.ir.names import text
+
+    pattern = own_data_pattern(target)
+    try:
+        names = {entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)}
+        if not names or not target.exists():
+            return set()
+        proto = opening.open_path(target, allow_outside=False)[0]
+    except (OSError, BenchError):
+        return set()
+    used = {
+        text(entry.value)
+        for tensor, _ in tensors_in(proto)
+        if tensor.data_location == tensor.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    return {target.with_name(name) for name in names & used}
