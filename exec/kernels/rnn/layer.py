@@ -78,7 +78,7 @@ class Layer:
 
 def projected(x: Array, weights: Array, bias: Array | None) -> Array:
     """x · weightsᵀ + bias for all times in one product."""
-    y = np.matmul(x.reshape(-1, x.shape[2]), weights.T)
+    y: Array = np.matmul(x.reshape(-1, x.shape[2]), weights.T)
     if bias is not None:
         y += bias
     return y.reshape(*x.shape[:2], -1)

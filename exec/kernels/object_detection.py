@@ -1,0 +1,162 @@
+"""Kernels of ONNX family object_detection: boxes and regions of interest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from exec.arrays import Array
+from exec.errors import ExecutionError
+from exec.kernels.registry import kernel
+from exec.kernels.widen import widened
+
+
+@kernel("NonMaxSuppression", since=10)
+def non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    max_output_boxes_per_class: Array | None = None,
+    iou_threshold: Array | None = None,
+    score_threshold: Array | None = None,
+    /,
+    *,
+    center_point_box: int = 0,
+) -> Array:
+    """The boxes of each batch entry and class, best first, that overlap no better one by more than `iou_threshold`.
+
+    Shapes  boxes (batch, n, 4): two corners (y, x) or, with center_point_box=1, (x, y, width, height);
+            scores (batch, classes, n) → (found, 3): batch entry, class, box.
+    """
+    most = 0 if max_output_boxes_per_class is None else int(max_output_boxes_per_class.reshape(-1)[0])
+    limit = np.float32(0) if iou_threshold is None else iou_threshold.reshape(-1)[0]
+    found: list[tuple[int, int, int]] = []
+    if most <= 0:
+        return np.zeros((0, 3), np.int64)
+    for entry in range(boxes.shape[0]):
+        corners = _corners(boxes[entry], bool(center_point_box))
+        area = np.prod(corners[2:] - corners[:2], axis=0)
+        for label in range(scores.shape[1]):
+            score = scores[entry, label]
+            order = np.argsort(-score, kind="stable")
+            if score_threshold is not None:
+                order = order[score[order] > score_threshold.reshape(-1)[0]]
+            found += [(entry, label, box) for box in _suppressed(corners, area, order, limit, most)]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _corners(boxes: Array, centred: bool) -> Array:
+    """Rows: the lower y and x, the higher y and x."""
+    if centred:
+        x, y, half_width, half_height = boxes[:, 0], boxes[:, 1], boxes[:, 2] / 2, boxes[:, 3] / 2
+        return np.stack((y - half_height, x - half_width, y + half_height, x + half_width))
+    first, second = boxes[:, :2].T, boxes[:, 2:].T
+    return np.concatenate((np.minimum(first, second), np.maximum(first, second)))
+
+
+def _suppressed(corners: Array, area: Array, order: Array, limit: np.floating, most: int) -> list[int]:
+    """Take the best that is left, drop what overlaps it, and so on."""
+    chosen: list[int] = []
+    while order.size and len(chosen) < most:
+        best, order = order[0], order[1:]
+        chosen.append(int(best))
+        low = np.maximum(corners[:2, order], corners[:2, best, None])
+        high = np.minimum(corners[2:, order], corners[2:, best, None])
+        shared = np.prod(np.maximum(high - low, 0), axis=0)
+        union = area[order] + area[best] - shared
+        overlap = (area[order] > 0) & (area[best] > 0) & (union > 0) & (shared > limit * union)
+        order = order[~overlap]
+    return chosen
+
+
+@kernel("RoiAlign", since=10)
+@widened
+def roi_align_10(
+    x: Array,
+    rois: Array,
+    batch_indices: Array,
+    /,
+    *,
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Array:
+    """RoiAlign before opset 16: no half-pixel shift."""
+    return roi_align(
+        x, rois, batch_indices, coordinate_transformation_mode="output_half_pixel", mode=mode,
+        output_height=output_height, output_width=output_width, sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
+    )  # fmt: skip
+
+
+@kernel("RoiAlign", since=16)
+@widened
+def roi_align(
+    x: Array,
+    rois: Array,
+    batch_indices: Array,
+    /,
+    *,
+    coordinate_transformation_mode: str = "half_pixel",
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Array:
+    """Each region of interest divided into bins; a bin is the mean (max) of points interpolated in it.
+
+    Shapes  x (n, c, h, w), rois (r, 4): x1, y1, x2, y2; batch_indices (r) → (r, c, output_height, output_width).
+    Spec    ONNX RoiAlign-16, -22. The mean is separable: two matrices per region. "max" takes the largest of the weighted
+            neighbours of the points, not of the points: what the specification's cases ask for.
+    """
+    if mode not in ("avg", "max"):
+        raise ExecutionError(f"the mode '{mode}' is unknown", why="known are avg and max")
+    half = coordinate_transformation_mode == "half_pixel"
+    y = np.zeros((rois.shape[0], x.shape[1], output_height, output_width), x.dtype)
+    for out, roi, entry in zip(y, rois, batch_indices, strict=True):
+        x1, y1, x2, y2 = (float(edge) * spatial_scale - 0.5 * half for edge in roi)
+        rows = _points(y1, y2, output_height, sampling_ratio, x.shape[2], half)
+        columns = _points(x1, x2, output_width, sampling_ratio, x.shape[3], half)
+        if rows[0].size and columns[0].size:
+            out[...] = (_mean if mode == "avg" else _largest)(x[entry], rows, columns)
+    return y
+
+
+Points = tuple[Array, Array]
+"""Neighbour indices and weights, each (2, bins, points in a bin)."""
+
+
+def _points(start: float, end: float, bins: int, sampling: int, dim: int, half: bool) -> Points:
+    length = end - start if half else max(end - start, 1.0)
+    each = sampling if sampling > 0 else max(math.ceil(length / bins), 0)
+    place = start + (np.arange(bins)[:, None] + (np.arange(each) + 0.5) / max(each, 1)) * (length / bins)
+    inside = (place >= -1) & (place <= dim)
+    place = np.clip(place, 0, dim - 1)
+    low = np.floor(place).astype(np.int64)
+    ratio = place - low
+    weights = np.stack((1 - ratio, ratio)) * inside
+    return np.stack((low, np.minimum(low + 1, dim - 1))), weights
+
+
+def _mean(x: Array, rows: Points, columns: Points) -> Array:
+    return np.asarray(_averaging(rows, x.shape[1], x) @ x @ _averaging(columns, x.shape[2], x).T)
+
+
+def _averaging(points: Points, dim: int, like: Array) -> Array:
+    """The matrix (bins, dim) that takes an axis to the means of its bins."""
+    index, weights = points
+    matrix = np.zeros((index.shape[1], dim))
+    np.add.at(matrix, (np.arange(index.shape[1])[:, None], index), weights / index.shape[2])
+    return matrix.astype(like.dtype)
+
+
+def _largest(x: Array, rows: Points, columns: Points) -> Array:
+    best = None
+    for row_index, row_weight in zip(*rows, strict=True):
+        for column_index, column_weight in zip(*columns, strict=True):
+            taken = x[:, row_index[:, :, None, None], column_index]
+            seen = (taken * (row_weight[:, :, None, None] * column_weight).astype(x.dtype)).max(axis=(2, 4))
+            best = seen if best is None else np.maximum(best, seen)
+    return np.asarray(best)
