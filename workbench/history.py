@@ -55,7 +55,8 @@ class History:
     """The steps of one model, oldest first; `tip` is where it stands, what lies beyond it can be redone."""
 
     def __init__(self, model: Model, title: str = "original") -> None:
-        self.steps: list[Step] = [Step(describe(model, 0, title), "", "", {}, None, model.snapshot())]
+        snapshot = model.snapshot()
+        self.steps: list[Step] = [Step(describe(model, snapshot, 0, title), "", "", {}, None, snapshot)]
         self.tip = 0
         self._models: OrderedDict[int, Model] = OrderedDict({0: model})
 
@@ -80,7 +81,8 @@ class History:
         del self.steps[self.tip + 1 :]
         for number in [n for n in self._models if n > self.tip]:
             del self._models[number]
-        step = Step(describe(model, self.tip + 1, title), command, python, options, report, model.snapshot())
+        snapshot = model.snapshot()
+        step = Step(describe(model, snapshot, self.tip + 1, title), command, python, options, report, snapshot)
         self.steps.append(step)
         self.tip += 1
         self._remember(self.tip, model)
@@ -106,7 +108,18 @@ class History:
             self._models.popitem(last=False)
 
 
-def describe(model: Model, number: int, title: str) -> StateInfo:
+def describe(model: Model, snapshot: Snapshot, number: int, title: str) -> StateInfo:
     """Count what the header shows."""
     constants = sum(node.op == "Constant" and not node.domain for node in model.graph.nodes)
-    return StateInfo(number, title, len(model.graph.nodes), constants, model.byte_size(), model.opset)
+    return StateInfo(number, title, len(model.graph.nodes), constants, file_bytes(snapshot), model.opset)
+
+
+def file_bytes(snapshot: Snapshot) -> int:
+    """What the state takes as one file: its structure, and the payload each token in it stands for."""
+    import zlib
+
+    from exec.ir import wire
+
+    data = zlib.decompress(snapshot.data)
+    places = wire.tokens_in(data, snapshot.store.nonce)
+    return len(data) + sum(wire.read_token(data, at).length - wire.TOKEN_BYTES for at in places)

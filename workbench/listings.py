@@ -7,7 +7,6 @@ from workbench.render.table import Column, Table
 
 def rules() -> Table:
     """Every rule of the catalogue, in the order the pipeline tries them."""
-    from passes import catalog
 
     columns = (Column("id", "rule"), Column("safety", "safety"), Column("summary", "what it does"))
     rows = tuple(

@@ -46,7 +46,17 @@ class PassesView(View):
     """
 
     TITLE = "Passes"
-    KEYS = ("change.apply", "change.apply-all", "explain.open", "find.next", "history.undo", "history.redo", "out.save", "fold.all", "slot.next")
+    KEYS = (
+        "change.apply",
+        "change.apply-all",
+        "explain.open",
+        "find.next",
+        "history.undo",
+        "history.redo",
+        "out.save",
+        "fold.all",
+        "slot.next",
+    )
     DEFAULT_CSS = "PassesView #rules { width: 44; } PassesView #history { width: 38; }"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -87,7 +97,10 @@ class PassesView(View):
             self.rows = []
             self.query_one("#rules", Pane).rule.name_pane("Passes", "dry run …")
         else:
-            found = [RuleRow(u.rule, "ready" if u.applied else "refused" if u.refused else "silent", u.applied, u.refused) for u in report.rules]
+            found = [
+                RuleRow(u.rule, "ready" if u.applied else "refused" if u.refused else "silent", u.applied, u.refused)
+                for u in report.rules
+            ]
             order = {"ready": 0, "refused": 1, "silent": 2}
             found.sort(key=lambda r: order[r.group])
             self.rows = [r for r in found if r.group != "silent" or self.all_rules]
@@ -96,7 +109,10 @@ class PassesView(View):
             detail = f"dry run of {len(found)} rules · {-gone:+d} nodes".replace("-", "−")
             self.query_one("#rules", Pane).rule.name_pane("Passes", detail)
             if not any(r.group == "ready" for r in found):
-                self.owb.say("no rule is ready: nothing to do here" + (f"; {silent} found nothing, E shows them" if silent else ""))
+                self.owb.say(
+                    "no rule is ready: nothing to do here"
+                    + (f"; {silent} found nothing, E shows them" if silent else "")
+                )
         self.main_pane().show(len(self.rows), self._rule_row)
         self._show_page()
 
@@ -105,7 +121,12 @@ class PassesView(View):
         mark: Span = {"ready": ("▶", "ok"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[rule.group]  # type: ignore[assignment]
         count = f"{rule.places}" if rule.places else f"{rule.refused} not" if rule.refused else "–"
         safety = rules()[rule.id].safety.value if rule.id in rules() else ""
-        cells: list[Any] = [mark, (rule.id, "fg" if rule.places else "dim"), (count, "strong" if rule.places else "dim"), (safety, "dim")]
+        cells: list[Any] = [
+            mark,
+            (rule.id, "fg" if rule.places else "dim"),
+            (count, "strong" if rule.places else "dim"),
+            (safety, "dim"),
+        ]
         return columns.row(_RULES, cells, width)
 
     def current(self) -> RuleRow | None:
@@ -129,7 +150,15 @@ class PassesView(View):
     def _page(self, width: int) -> list[Line]:
         rule = self.current()
         if rule is None or self.report is None:
-            return [[], [(" counting what each rule would do …" if self.report is None else " nothing under the cursor", "dim")]]
+            return [
+                [],
+                [
+                    (
+                        " counting what each rule would do …" if self.report is None else " nothing under the cursor",
+                        "dim",
+                    )
+                ],
+            ]
         out: list[Line] = []
         applied, refused = self.report.of(rule.id), [r for r in self.report.refused if r.rule == rule.id]
         if applied:
@@ -141,7 +170,10 @@ class PassesView(View):
         out.append(section(" the rule"))
         cls = rules().get(rule.id)
         for text in inspect.cleandoc((cls.__doc__ if cls is not None else "") or "no page").splitlines():
-            out += [[(" " + part, "fg")] for part in textwrap.wrap(text, max(width - 2, 20), subsequent_indent="        ") or [""]]
+            out += [
+                [(" " + part, "fg")]
+                for part in textwrap.wrap(text, max(width - 2, 20), subsequent_indent="        ") or [""]
+            ]
         for title, text in (("BEFORE", getattr(cls, "BEFORE", "")), ("AFTER", getattr(cls, "AFTER", ""))):
             if text:
                 out.append(section(f" {title}"))
@@ -153,7 +185,12 @@ class PassesView(View):
         out: list[Line] = []
         for k in range(first, min(first + 6, len(applied))):
             here = applied[k]
-            out.append([("▌" if k == first else " ", "focus"), (fit(display_name(here.node), width - 1), "fg" if k == first else "dim")])
+            out.append(
+                [
+                    ("▌" if k == first else " ", "focus"),
+                    (fit(display_name(here.node), width - 1), "fg" if k == first else "dim"),
+                ]
+            )
             if k == first and here.note:
                 out.append([("   " + display_name(here.note), "dim")])
         if len(applied) > first + 6:
@@ -188,7 +225,15 @@ class PassesView(View):
         number = step.info.number
         beyond = number > bench.b
         check = getattr(step.report, "verification", None)
-        mark: Span = ("", "dim") if check is None else ("✓", "ok") if check.scope == "whole" else ("◐", "warn") if check.scope == "regions" else ("–", "dim")
+        mark: Span = (
+            ("", "dim")
+            if check is None
+            else ("✓", "ok")
+            if check.scope == "whole"
+            else ("◐", "warn")
+            if check.scope == "regions"
+            else ("–", "dim")
+        )
         cells: list[Any] = [
             (f"{number}{'▸' if number == bench.b else ' '}", "slot.b" if number == bench.b else "dim"),
             (display_name(step.info.title), "dim" if beyond else "fg"),
@@ -237,7 +282,10 @@ class PassesView(View):
     def footer(self) -> list[tuple[str, str, bool]]:
         rule = self.current()
         entries = super().footer()
-        return [(a, f"apply {rule.places}" if a == "change.apply" and rule and rule.places else label, on) for a, label, on in entries]
+        return [
+            (a, f"apply {rule.places}" if a == "change.apply" and rule and rule.places else label, on)
+            for a, label, on in entries
+        ]
 
     def do_change_apply(self) -> None:
         rule = self.current()
@@ -254,12 +302,22 @@ class PassesView(View):
         def done(step: Step) -> None:
             report: Report = step.report
             for undone in report.undone:
-                self.app.notify(f"{undone.rule} was undone: {display_name(undone.reason)}", severity="warning", timeout=10, markup=False)
+                self.app.notify(
+                    f"{undone.rule} was undone: {display_name(undone.reason)}",
+                    severity="warning",
+                    timeout=10,
+                    markup=False,
+                )
             self.owb.state_changed()
             delta = f"{report.after.nodes - report.before.nodes:+d}".replace("-", "−")
             self.owb.say(f"{text}: {delta} nodes. {verified(report.verification)} z undoes")
 
-        self.owb.bridge.run("optimize", f"applying {text}", lambda progress, cancel: bench.optimize(passes, progress=progress, cancel=cancel), done)
+        self.owb.bridge.run(
+            "optimize",
+            f"applying {text}",
+            lambda progress, cancel: bench.optimize(passes, progress=progress, cancel=cancel),
+            done,
+        )
 
     def do_find_next(self) -> None:
         self.place += 1
@@ -283,4 +341,3 @@ class PassesView(View):
     def copy_command(self) -> str:
         rule, bench = self.current(), self.owb.bench
         return f"owb optimize {bench.path} --passes {rule.id} -o out.onnx" if rule and bench else ""
-
