@@ -15,47 +15,58 @@ Evaluate = Callable[[Program, Sequence[Value], Sequence[Value]], list[Value]]
 """(subgraph, inputs, captured outer values) -> outputs."""
 
 
-class RunContext:
-    """The opsets, the random numbers and the subgraphs of one operation in one run."""
-
-    __slots__ = ("_captured", "_evaluate", "opsets", "rng")
-
-    def __init__(
-        self,
-        opsets: Mapping[str, int],
-        rng: np.random.Generator,
-        captured: Mapping[int, Sequence[Value]],
-        evaluate: Evaluate,
-    ) -> None:
-        self.opsets = opsets
-        self.rng = rng
-        self._captured = captured
-        self._evaluate = evaluate
-
-    def run(self, graph: Any, inputs: Sequence[Value]) -> list[Value]:
-        """Run a subgraph attribute on `inputs` (in the order of its graph inputs); outer values are captured."""
-        return self._evaluate(graph, inputs, self._captured.get(id(graph), ()))
-
-
 class Randomness:
-    """One generator per operation and run, seeded by the session's seed and the name of the value it makes.
+    """One generator per random node and run, seeded by the session's seed and the name of what the node makes.
 
     So a run repeats itself, and removing one random node leaves the numbers of the others alone.
     """
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._generators: dict[int, np.random.Generator] = {}
+        self._generators: dict[str, np.random.Generator] = {}
 
     def restart(self) -> None:
         """Begin a run: the same numbers again."""
         self._generators.clear()
 
-    def of(self, operation: Operation, names: Sequence[str]) -> np.random.Generator:
-        """The generator of `operation` in this run."""
-        found = self._generators.get(id(operation))
+    def of(self, operation: Operation) -> np.random.Generator:
+        """The generator of `operation` in this run; a node in a loop draws on from iteration to iteration."""
+        outputs = operation.node.outputs
+        name = f"{operation.op} {outputs[0].name if outputs else operation.node.name}"
+        found = self._generators.get(name)
         if found is None:
-            name = "".join(names[n] for n in operation.outputs if n >= 0)
             entropy = [self.seed, zlib.crc32(name.encode("utf-8", "surrogateescape"))]
-            found = self._generators[id(operation)] = np.random.default_rng(entropy)
+            found = self._generators[name] = np.random.default_rng(entropy)
         return found
+
+
+class RunContext:
+    """The opsets, the random numbers and the subgraphs of one operation in one run."""
+
+    __slots__ = ("_captured", "_evaluate", "_operation", "_randomness")
+
+    def __init__(
+        self,
+        operation: Operation,
+        randomness: Randomness,
+        captured: Mapping[int, Sequence[Value]],
+        evaluate: Evaluate,
+    ) -> None:
+        self._operation = operation
+        self._randomness = randomness
+        self._captured = captured
+        self._evaluate = evaluate
+
+    @property
+    def opsets(self) -> Mapping[str, int]:
+        """Domain to version, "" for ai.onnx."""
+        return self._operation.opsets
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Random numbers for this operation."""
+        return self._randomness.of(self._operation)
+
+    def run(self, graph: Any, inputs: Sequence[Value]) -> list[Value]:
+        """Run a subgraph attribute on `inputs` (in the order of its graph inputs); outer values are captured."""
+        return self._evaluate(graph, inputs, self._captured.get(id(graph), ()))

@@ -82,7 +82,7 @@ class Interpreter:
             if cancel is not None:
                 check(cancel, "the run")
             inputs = [None if n == MISSING else values[n] for n in operation.inputs]
-            outputs = self.compute(operation, inputs, program.names, values)
+            outputs = self.compute(operation, inputs, values)
             for number, value in zip(operation.outputs, outputs, strict=False):
                 if number >= 0:
                     values[number] = value
@@ -92,18 +92,15 @@ class Interpreter:
                 if number not in keep:
                     values[number] = None
 
-    def compute(
-        self, operation: Operation, inputs: Sequence[Value], names: Sequence[str], values: Sequence[Value]
-    ) -> Sequence[Value]:
+    def compute(self, operation: Operation, inputs: Sequence[Value], values: Sequence[Value]) -> Sequence[Value]:
         """The outputs of one operation; `values` holds what its subgraphs capture."""
         captured: Mapping[int, Sequence[Value]] = {
             id(operation.attributes[name]): [values[n] for n in numbers] for name, numbers in operation.captures.items()
         }
         call = self.binding(operation).call
         try:
-            with np.errstate(all="ignore"):
-                context = RunContext(operation.opsets, self.randomness.of(operation, names), captured, self.evaluate)
-                return [_tensor(value) for value in call(inputs, context)]
+            context = RunContext(operation, self.randomness, captured, self.evaluate)
+            return [_tensor(value) for value in call(inputs, context)]
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise failure(error, operation, inputs) from error
 

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from exec.arrays import Array, Value
-from exec.errors import OptionError, nearest
+from exec.compiled import available
+from exec.errors import EngineMissing, OptionError, nearest
 from exec.feedcheck import check_feeds
 from exec.interpreter import Interpreter
-from exec.program import MISSING, Operation, flatten
+from exec.lowering.builder import Packs
+from exec.lowering.fallback import ShapeChangedError
+from exec.plan import Options, Plan
+from exec.program import MISSING, flatten
 from exec.progress import Cancel
 from exec.threads import blas_threads, default_threads
+from exec.trace import Trace, Tracer, signature_of
 
 Hook = Callable[[Any, Mapping[str, Value]], None]
-"""(source node, its outputs by name), called after each node."""
+"""(source node, its outputs by name), called after each node; the arrays are valid during the call only."""
 
-KERNELS = ("auto", "numpy", "plain")
+KERNELS = ("auto", "numpy", "compiled", "plain")
+
+MOST_PLANS = 8
+"""Plans a session keeps; the one used longest ago goes first."""
+
+MOST_FIXED = 4
+"""Values of one scalar input that get plans of their own; after that it is an input like any other."""
 
 
 class Session:
@@ -26,7 +40,8 @@ class Session:
 
     model    anything with `.graph` and `.opsets`
     threads  BLAS threads while running; cores − 1 by default
-    kernels  "auto", "numpy" or "plain" (one fixed algorithm per op: equal bits whatever the neighbours)
+    kernels  "auto" (compiled where numba is there and faster; OWB_KERNELS overrides), "numpy", "compiled",
+             or "plain" (one fixed algorithm per op: equal bits whatever the shape and the neighbours)
     fuse     let neighbouring nodes share one step
     seed     of the random ops; every run draws the same numbers
     budget   limits on memory and work
@@ -42,18 +57,21 @@ class Session:
         seed: int = 0,
         budget: Any | None = None,
     ) -> None:
-        if kernels not in KERNELS:
-            known = ", ".join(KERNELS)
-            raise OptionError(f"no kernels called '{kernels}'", why=f"known: {known}", hint=nearest(kernels, KERNELS))
+        self.kernels = chosen_kernels(kernels)
         if threads is not None and threads < 1:
             raise OptionError(f"threads is {threads}", why="at least one is needed")
-        self.model = model
+        self.model, self.fuse, self.budget = model, fuse, budget
         self.threads = threads or default_threads()
-        self.kernels, self.fuse, self.budget = kernels, fuse, budget
         self.program = flatten(model.graph, model.opsets, model.graph.functions)
-        self.interpreter = Interpreter("plain" if kernels == "plain" else "numpy", seed)
+        self.interpreter = Interpreter("plain" if self.kernels == "plain" else "numpy", seed)
+        self.packs = Packs()
         self._inputs = list(model.graph.inputs)
         self._defaults = input_defaults(model.graph)
+        self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._traces: OrderedDict[Any, Trace] = OrderedDict()
+        self._seen: dict[str, set[Any]] = {}
+        self._unplannable: set[Any] = set()
+        self._lock = threading.RLock()
 
     def run(
         self,
@@ -64,18 +82,147 @@ class Session:
         cancel: Cancel | None = None,
     ) -> dict[str, Value]:
         """Run once and return the wanted values by name: the model's outputs, or any value named in `outputs`."""
-        program = self.program
         wanted = self._wanted(outputs)
-        given = check_feeds(feeds, self._inputs, self._defaults)
-        values: list[Value] = [None] * len(program.names)
-        for tensor, number in zip(self._inputs, program.inputs, strict=True):
-            values[number] = given[tensor.name] if tensor.name in given else self._defaults.get(tensor.name)
+        with self._lock, blas_threads(self.threads), np.errstate(all="ignore"):
+            given = self._given(feeds)
+            if hook is not None:
+                results = self._hooked(given, list(wanted.values()), hook, cancel)
+            else:
+                results = self._run(given, list(wanted.values()), cancel)
+        return dict(zip(wanted, results, strict=True))
+
+    def values(
+        self, feeds: Mapping[str, Value], names: Sequence[str], *, cancel: Cancel | None = None
+    ) -> Iterator[tuple[str, Value]]:
+        """The named values of one run, each as soon as it is made; the arrays are the caller's own."""
+        wanted = self._wanted(names)
+        with self._lock, blas_threads(self.threads), np.errstate(all="ignore"):
+            given = self._given(feeds)
+            made = {n: value for n, value in given.items() if n in wanted.values()}
+            names_of: dict[int, list[str]] = {}
+            for name, number in wanted.items():
+                names_of.setdefault(number, []).append(name)
+            ready: list[tuple[str, Value]] = []
+
+            def observe(number: int, value: Value) -> None:
+                ready.extend((name, _owned(value)) for name in names_of.get(number, ()))
+
+            for number, value in made.items():
+                observe(number, value)
+            plan = self.plan(given, (), watched=[n for n in wanted.values() if n not in given])
+            constants = [n for n in names_of if n in plan.known]
+            for number in constants:
+                observe(number, plan.known[number])
+            plan.observer = observe
+            plan.feed(given)
+            yield from ready
+            ready.clear()
+            for step in plan.steps:
+                step()
+                if ready:
+                    yield from ready
+                    ready.clear()
+
+    def plan(
+        self,
+        given: Mapping[int, Value],
+        outputs: Sequence[int],
+        *,
+        watched: Collection[int] = (),
+        fuse: bool | None = None,
+        cancel: Cancel | None = None,
+    ) -> Plan:
+        """The plan for inputs like `given` (by value number) and these outputs; made at first sight, kept for later."""
+        fixed = self._fixed(given)
+        key = (self._signature(given, fixed), tuple(outputs), frozenset(watched), fuse)
+        plan = self._plans.get(key)
+        if plan is None:
+            trace = self._trace(key[0], given, fixed, cancel)
+            options = Options(self.fuse if fuse is None else fuse, self.kernels == "compiled")
+            inputs = {n: value for n, value in given.items() if n not in fixed}
+            plan = self._plans[key] = Plan(trace, inputs, outputs, self.interpreter, self.packs, options, watched)
+            while len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(key)
+        return plan
+
+    def _run(self, given: dict[int, Value], outputs: list[int], cancel: Cancel | None) -> list[Value]:
+        if self.kernels == "plain":
+            return self._interpreted(given, outputs, cancel)
+        key = self._signature(given, {})
+        if key in self._unplannable:
+            return self._interpreted(given, outputs, cancel)
+        try:
+            return self.plan(given, outputs, cancel=cancel).run(given, cancel)
+        except ShapeChangedError:
+            self._unplannable.add(key)
+            return self._interpreted(given, outputs, cancel)
+
+    def _interpreted(self, given: Mapping[int, Value], outputs: list[int], cancel: Cancel | None) -> list[Value]:
+        values: list[Value] = [None] * len(self.program.names)
+        for number, value in given.items():
+            values[number] = value
         self.interpreter.randomness.restart()
-        watch = None if hook is None else _watcher(hook, program.names)
-        with blas_threads(self.threads):
-            self.interpreter.run(program, values, keep=set(wanted.values()), watch=watch, cancel=cancel)
-        fed = {id(value) for value in given.values()}
-        return {name: None if n == MISSING else _own(values[n], fed) for name, n in wanted.items()}
+        self.interpreter.run(self.program, values, keep=set(outputs), cancel=cancel)
+        return [None if n == MISSING else _owned(values[n]) for n in outputs]
+
+    def _hooked(self, given: dict[int, Value], outputs: list[int], hook: Hook, cancel: Cancel | None) -> list[Value]:
+        names = self.program.names
+        nodes = {n: o for o in self.program.operations for n in o.outputs if n >= 0 and names[n]}
+        plan = self.plan(given, outputs, watched=list(nodes), fuse=False, cancel=cancel)
+        pending: dict[str, Value] = {}
+
+        def observe(number: int, value: Value) -> None:
+            operation = nodes[number]
+            pending[names[number]] = value
+            if number == max(operation.outputs):
+                hook(operation.node, dict(pending))
+                pending.clear()
+
+        plan.observer = observe
+        for number in nodes:
+            if number in plan.known:
+                observe(number, plan.known[number])
+        return plan.run(given, cancel)
+
+    def _trace(self, key: Any, given: Mapping[int, Value], fixed: Mapping[int, Value], cancel: Cancel | None) -> Trace:
+        trace = self._traces.get(key)
+        if trace is None:
+            tracer = Tracer(self.program, self.interpreter, cancel)
+            self.interpreter.randomness.restart()
+            tracer.run({n: v for n, v in given.items() if n not in fixed}, fixed, ())
+            trace = self._traces[key] = tracer.trace
+            while len(self._traces) > MOST_PLANS:
+                self._traces.popitem(last=False)
+        return trace
+
+    def _given(self, feeds: Mapping[str, Value]) -> dict[int, Value]:
+        """The inputs by value number, defaults filled in."""
+        checked = check_feeds(feeds, self._inputs, self._defaults)
+        return {
+            number: checked[tensor.name] if tensor.name in checked else self._defaults.get(tensor.name)
+            for tensor, number in zip(self._inputs, self.program.inputs, strict=True)
+        }
+
+    def _fixed(self, given: Mapping[int, Value]) -> dict[int, Array]:
+        """The inputs whose values belong to the signature: whole numbers and booleans without axes, and defaults."""
+        fixed = {}
+        for tensor, number in zip(self._inputs, self.program.inputs, strict=True):
+            value = given[number]
+            if tensor.name in self._defaults and value is self._defaults[tensor.name]:
+                fixed[number] = value
+            elif isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iub":
+                seen = self._seen.setdefault(tensor.name, set())
+                if value.item() in seen or len(seen) < MOST_FIXED:
+                    seen.add(value.item())
+                    fixed[number] = value
+        return fixed
+
+    def _signature(self, given: Mapping[int, Value], fixed: Mapping[int, Array]) -> tuple[Any, ...]:
+        named = {str(n): value for n, value in given.items()}
+        scalars = {str(n): value for n, value in fixed.items() if value.ndim == 0}
+        defaults = tuple(sorted(n for n, value in fixed.items() if value.ndim))
+        return (*signature_of(named, scalars), defaults)
 
     def _wanted(self, outputs: Sequence[str] | None) -> dict[str, int]:
         program = self.program
@@ -85,6 +232,21 @@ class Session:
             if name not in program.named:
                 raise OptionError(f"the model has no value '{name}'", hint=nearest(name, program.named))
         return {name: program.named[name] for name in outputs}
+
+
+def chosen_kernels(wanted: str) -> str:
+    """ "numpy", "compiled" or "plain": what "auto" means here and now."""
+    if wanted not in KERNELS:
+        known = ", ".join(KERNELS)
+        raise OptionError(f"no kernels called '{wanted}'", why=f"known: {known}", hint=nearest(wanted, KERNELS))
+    if wanted == "auto":
+        forced = os.environ.get("OWB_KERNELS", "auto")
+        if forced != "auto":
+            return chosen_kernels(forced)
+        return "compiled" if available() else "numpy"
+    if wanted == "compiled" and not available():
+        raise EngineMissing("compiled kernels need numba", hint="pip install 'onnx-workbench[jit]'")
+    return wanted
 
 
 def input_defaults(graph: Any) -> dict[str, Array]:
@@ -97,16 +259,6 @@ def input_defaults(graph: Any) -> dict[str, Array]:
     return defaults
 
 
-def _watcher(hook: Hook, names: Sequence[str]) -> Callable[[Operation, Sequence[Value], Sequence[Value]], None]:
-    def watch(operation: Operation, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-        named = {names[n]: v for n, v in zip(operation.outputs, outputs, strict=False) if n >= 0 and names[n]}
-        hook(operation.node, named)
-
-    return watch
-
-
-def _own(value: Value, fed: set[int]) -> Value:
-    """A result the caller may keep and write to: never a view, a weight or what was fed."""
-    if isinstance(value, np.ndarray):
-        return value.copy() if value.base is not None or not value.flags.writeable or id(value) in fed else value
-    return value
+def _owned(value: Value) -> Value:
+    """A value the caller may keep and write to."""
+    return value.copy() if isinstance(value, np.ndarray) else value

@@ -27,8 +27,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Context(Protocol):
     """What a kernel may ask of the run it is part of."""
 
-    opsets: Mapping[str, int]
-    rng: np.random.Generator
+    @property
+    def opsets(self) -> Mapping[str, int]:
+        """Domain to version, "" for ai.onnx."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Random numbers, the same ones in every run."""
 
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         """Run a subgraph attribute on `inputs` (in the order of its graph inputs); outer values are captured by name."""

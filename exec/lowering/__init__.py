@@ -1,0 +1,1 @@
+"""From a traced run to a flat list of bound calls on one arena."""

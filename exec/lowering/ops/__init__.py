@@ -1,0 +1,1 @@
+"""One file per family of ops that are lowered: views, elementwise, convolution, products, …"""

@@ -1,0 +1,183 @@
+"""A plan: the flat list of calls that one run of a signature is.
+
+Built from a trace: units are fused, lowered to steps, laid out in one arena and bound to it. A run copies the inputs in, makes the
+calls, and copies the outputs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from exec.arrays import Array, Value
+from exec.interpreter import Interpreter
+from exec.lowering.buffers import ALIGNMENT, Slot
+from exec.lowering.builder import Builder, Packs, Step
+from exec.lowering.fallback import Slots, dynamic_step, static_step
+from exec.lowering.fusion import fuse_units
+from exec.lowering.ops.concat import place_concats
+from exec.lowering.registry import lowering_of
+from exec.lowering.units import Unit, Units
+from exec.progress import Cancel, check
+from exec.trace import Trace
+
+Observer = Callable[[int, Value], None]
+"""(value number, value): called when the value has just been made; the array is only valid during the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a plan is built with.
+
+    fuse   let units merge
+    jit    use compiled kernels where they are faster
+    """
+
+    fuse: bool = True
+    jit: bool = False
+
+
+class Plan:
+    """Calls on an arena.
+
+    steps     what a run does, in order
+    units     per step, the unit it belongs to
+    variants  per step, "numpy", "compiled" or "reference"
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        inputs: Mapping[int, Value],
+        outputs: Sequence[int],
+        interpreter: Interpreter,
+        packs: Packs,
+        options: Options,
+        watched: Collection[int] = (),
+    ) -> None:
+        self.outputs = list(outputs)
+        self.watched = frozenset(watched)
+        self.interpreter = interpreter
+        self.slots = Slots()
+        self.observer: Observer | None = None
+        units = Units(trace, [*outputs, *watched])
+        if options.fuse:
+            fuse_units(units, options.jit)
+        units.settle()
+        self.known = units.known
+        builder = Builder(units, packs, jit=options.jit)
+        given = {n: self._input(builder, n, value) for n, value in inputs.items()}
+        place_concats(builder)
+        for position, unit in enumerate(units.list):
+            builder.begin(position, unit)
+            self._lower(builder, unit)
+            for number in unit.outputs:
+                if number in self.watched:
+                    self._watch(builder, number)
+        self.arena_bytes = builder.place()
+        self.arena = aligned_empty(self.arena_bytes)
+        self.inputs = {n: None if slot is None else slot.bound(self.arena) for n, slot in given.items()}
+        self.results = {n: builder.slots[n].bound(self.arena) for n in self.outputs if n in builder.slots}
+        self.steps: list[Step] = []
+        self.units: list[Unit] = []
+        self.variants: list[str] = []
+        self.live_bytes: list[int] = []
+        alive = _alive_bytes(builder)
+        for position, emitted in enumerate(builder.emitted):
+            bound = emitted.bind(*[slot.bound(self.arena) for slot in emitted.slots])
+            for step in (bound,) if callable(bound) else bound:
+                self.steps.append(step)
+                self.units.append(emitted.unit)
+                self.variants.append(emitted.variant)
+                self.live_bytes.append(alive[position + 1])
+
+    def _input(self, builder: Builder, number: int, value: Value) -> Slot | None:
+        spec = builder.units.specs.get(number)
+        if spec is None:
+            self.slots.values[number] = value
+            return None
+        slot = builder.define(number, Slot.new(spec.shape, spec.dtype))
+        assert slot.buffer is not None
+        slot.buffer.touch(0)
+        return slot
+
+    def _lower(self, builder: Builder, unit: Unit) -> None:
+        units = builder.units
+        if any(n not in units.specs for n in unit.outputs if n >= 0):
+            dynamic_step(builder, unit, self.interpreter, self.slots, lambda: self.arena)
+            return
+        if any(n not in units.specs and units.constant(n) is None for n in unit.reads):
+            dynamic_step(builder, unit, self.interpreter, self.slots, lambda: self.arena)
+            return
+        lower = lowering_of(unit)
+        if lower is None or not lower(builder, unit):
+            static_step(builder, unit, self.interpreter)
+
+    def _watch(self, builder: Builder, number: int) -> None:
+        slot = builder.slots.get(number)
+        if slot is None:
+            builder.emit(lambda: lambda: self._tell(number, self.slots.values[number]), variant="")
+        else:
+            builder.emit(lambda array: lambda: self._tell(number, array), slot, variant="")
+
+    def _tell(self, number: int, value: Value) -> None:
+        if self.observer is not None:
+            self.observer(number, value)
+
+    def run(self, feeds: Mapping[int, Value], cancel: Cancel | None = None) -> list[Value]:
+        """One run; the outputs are the caller's own."""
+        self.feed(feeds)
+        if cancel is None:
+            for step in self.steps:
+                step()
+        else:
+            for step in self.steps:
+                check(cancel, "the run")
+                step()
+        return self.collect()
+
+    def feed(self, feeds: Mapping[int, Value]) -> None:
+        """Copy the inputs in."""
+        self.interpreter.randomness.restart()
+        for number, target in self.inputs.items():
+            if target is None:
+                self.slots.values[number] = feeds[number]
+            else:
+                np.copyto(target, feeds[number])
+
+    def collect(self) -> list[Value]:
+        """Copies of the outputs."""
+        return [self._result(n) for n in self.outputs]
+
+    def _result(self, number: int) -> Value:
+        if number < 0:
+            return None
+        if number in self.results:
+            return self.results[number].copy()
+        if number in self.known:
+            value = self.known[number]
+            return value.copy() if isinstance(value, np.ndarray) else value
+        return self.slots.values[number]
+
+
+def aligned_empty(nbytes: int) -> Array:
+    """Uninitialised bytes that start at a cache line."""
+    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -raw.__array_interface__["data"][0] % ALIGNMENT
+    return raw[start : start + nbytes]
+
+
+def _alive_bytes(builder: Builder) -> list[int]:
+    """Per step (0 is the copying in), the bytes of the buffers alive at it."""
+    change = [0] * (len(builder.emitted) + 3)
+    for buffer in builder.buffers():
+        if buffer.birth >= 0:
+            change[buffer.birth] += buffer.nbytes
+            change[buffer.death + 1] -= buffer.nbytes
+    alive, total = [], 0
+    for step in change:
+        total += step
+        alive.append(total)
+    return alive
