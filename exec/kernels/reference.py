@@ -18,11 +18,11 @@ Call = Callable[[Sequence[Value], Any], Sequence[Value]]
 
 def reference_function(operation: Operation) -> Call | None:
     """A call that computes `operation`, or None if nobody can."""
+    if any(isinstance(v, Program) for v in operation.attributes.values()):
+        return None  # a subgraph is numbers by now; ops that have one need a kernel
     schema = schema_of(operation)
     if schema is not None and (schema.has_function or schema.has_context_dependent_function):
         return _FunctionBody(operation, schema)
-    if any(isinstance(v, Program) for v in operation.attributes.values()):
-        return None  # a subgraph is numbers by now; ops that have one need a kernel
     return _Reference(operation) if has_reference(operation) else None
 
 
@@ -128,6 +128,8 @@ class _FunctionBody:
             [helper.make_value_info(n, type_proto(v)) for n, v in zip(names, inputs, strict=True) if n],
             [helper.make_value_info(n, onnx.TypeProto()) for n in outputs if n],
         )
+        for needed in body.opset_import:
+            needed.version = needed.version or operation.opsets.get(needed.domain, onnx.defs.onnx_opset_version())
         imports = [*body.opset_import, helper.make_opsetid("owb.body", 1)]
         proto = helper.make_model(graph, functions=[body], opset_imports=imports)
         model = load(proto)
