@@ -174,7 +174,7 @@ def to_bytes(values: Array) -> bytes | memoryview:
     if row.bits in (2, 4, 6):
         return pack(np.ascontiguousarray(values), row.bits).tobytes()
     little = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
-    return memoryview(little.reshape(-1).view(np.uint8)) if little.size else b""
+    return little.reshape(-1).view(np.uint8).data if little.size else b""
 
 
 def from_bytes(data: bytes | memoryview, row: DType, shape: tuple[int, ...]) -> Array:

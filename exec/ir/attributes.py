@@ -142,7 +142,8 @@ def schema_types(op: str, domain: str, opset: int) -> dict[str, int]:
         if type(error).__name__ != "SchemaError":
             raise
         return {}
-    return {name: int(attribute.type.value) for name, attribute in schema.attributes.items()}
+    attributes: dict[str, Any] = dict(schema.attributes)
+    return {name: int(attribute.type.value) for name, attribute in attributes.items()}
 
 
 def kind_of(value: Any, wanted: int | None, where: str) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from exec.ir.graph import Constant, Function, Graph, Node, Variable
 from exec.ir.importer import links
+from exec.ir.names import copy_of
 from exec.ir.records import Annotation, Records
 
 _new, _set = object.__new__, object.__setattr__
@@ -90,7 +91,7 @@ class _Copier:
         _set(
             twin,
             "import_domains",
-            None if graph.import_domains is None else [_copied(entry) for entry in graph.import_domains],
+            None if graph.import_domains is None else [copy_of(entry) for entry in graph.import_domains],
         )
         if graph._metadata is not None:
             _set(twin, "_metadata", dict(graph._metadata))
@@ -153,10 +154,4 @@ def _twin(tensor: Any) -> Any:
         _set(twin, "_doc", tensor._doc)
     if tensor._metadata is not None:
         _set(twin, "_metadata", dict(tensor._metadata))
-    return twin
-
-
-def _copied(message: Any) -> Any:
-    twin = type(message)()
-    twin.CopyFrom(message)
     return twin

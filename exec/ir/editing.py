@@ -146,8 +146,7 @@ def prune(graph: Graph, candidates: Iterable[Node] | None = None) -> list[Node]:
         if any(id(t) in outputs or readers.get(id(t), len(t.outputs)) for t in node.outputs if t.name):
             continue
         dead[id(node)] = node
-        inner = subgraphs_of(node)
-        for tensor in reads(node) if inner else node.inputs:
+        for tensor in reads(node) if node.attrs else node.inputs:
             readers[id(tensor)] = readers.get(id(tensor), len(tensor.outputs)) - 1
             pending += tensor.inputs
     gone = list(dead.values())

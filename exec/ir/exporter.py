@@ -8,13 +8,12 @@ from typing import Any
 import onnx
 import onnx_graphsurgeon as gs
 
-from exec.errors import InvalidModel
 from exec.ir import attributes, infos, initializers
-from exec.ir.graph import Constant, Function, Graph, Opaque, Variable
-from exec.ir.importer import copy_of, default_opset, standard
-from exec.ir.names import set_text, set_texts, text
+from exec.ir.graph import Constant, Function, Graph, Node, Opaque
+from exec.ir.importer import default_opset, standard
+from exec.ir.names import copy_of, set_text, set_texts, text
 from exec.ir.records import Records
-from exec.ir.scope import Level, uses_of
+from exec.ir.scope import Level
 from exec.ir.store import Blob, Store
 
 DOMAIN_VERSIONS = {"ai.onnx.ml": 3}
@@ -31,7 +30,7 @@ class Exporter:
         self.opset = 0
         # New arrays, kept as long as the tokens in what is exported have to be valid.
         self.hold: list[Blob] = []
-        self.uses: dict[int, dict[int, Constant]] = {}
+        self.uses: dict[int, dict[int, gs.Constant]] = {}
 
     def model(self, graph: Graph, shell: onnx.ModelProto, has_graph: bool = True) -> onnx.ModelProto:
         """The whole model; large weights stand as tokens of the store."""
@@ -102,12 +101,12 @@ class Exporter:
         out.input.extend(infos.inputs(graph.inputs, records.inputs, {id(t) for t in plan.constants}, listed, hide))
         out.output.extend(infos.outputs(graph.outputs, records.outputs))
         out.value_info.extend(infos.value_info(graph, records, alive))
-        out.quantization_annotation.extend(infos.annotations(records.annotations, alive))
+        out.quantization_annotation.extend(infos.quantization(records.annotations, alive))
 
-    def node(self, node: gs.Node, level: Level, declared: frozenset[int] | set[int]) -> onnx.NodeProto:
+    def node(self, node: Node, level: Level, declared: frozenset[int] | set[int]) -> onnx.NodeProto:
         """The node's own proto if nothing of it changed, else a patched copy."""
         inputs, outputs = level.names_of(node)
-        proto = getattr(node, "_o", None)
+        proto: onnx.NodeProto | None = getattr(node, "_o", None)
         domain = node.domain or ""
         if proto is None:
             out = onnx.NodeProto()
@@ -191,7 +190,7 @@ class Exporter:
             for field in attributes.FIELDS.values():
                 out.ClearField(field)
         out.ClearField("ref_attr_name")
-        out.type = kind  # type: ignore[assignment]
+        out.type = kind
         if kind == onnx.AttributeProto.TENSOR:
             initializers.write_tensor(self, value, out.t)
         elif kind == onnx.AttributeProto.GRAPH:

@@ -19,7 +19,7 @@ _BENEATH = os.open in os.supports_dir_fd and bool(_NOFOLLOW)
 _NOT_COPYABLE = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM, errno.ETXTBSY}
 
 
-class NotRegular(OSError):
+class NotRegularError(OSError):
     """A folder, pipe, device or socket where a file has to be."""
 
 
@@ -51,7 +51,7 @@ def open_beneath(root: str, parts: tuple[str, ...]) -> int:
 def _checked(fd: int, path: str | os.PathLike[str]) -> int:
     try:
         _need_regular(os.fstat(fd), path)
-    except NotRegular:
+    except NotRegularError:
         os.close(fd)
         raise
     return fd
@@ -60,7 +60,7 @@ def _checked(fd: int, path: str | os.PathLike[str]) -> int:
 def _need_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     kind = kind_of(status.st_mode)
     if kind != "file":
-        raise NotRegular(errno.EINVAL, f"this is a {kind}", str(path))
+        raise NotRegularError(errno.EINVAL, f"this is a {kind}", str(path))
 
 
 def kind_of(mode: int) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from exec.ir.attributes import import_attribute
 from exec.ir.graph import Constant, Function, Graph, Node, Variable
 from exec.ir.links import Links
-from exec.ir.names import is_utf8, text
+from exec.ir.names import copy_of, is_utf8, text
 from exec.ir.notes import Note
 from exec.ir.records import Annotation, Initializer, Listed, Origin, Records
 from exec.ir.store import Store
@@ -321,9 +321,3 @@ def standard(domain: str) -> str:
 def default_opset(entries: Any) -> int:
     """The version of the default domain, 0 if it is not imported; the newest if it is imported twice."""
     return max((int(entry.version) for entry in entries if standard(text(entry.domain)) == ""), default=0)
-
-
-def copy_of(message: Any) -> Any:
-    twin = type(message)()
-    twin.CopyFrom(message)
-    return twin

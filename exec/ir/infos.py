@@ -9,8 +9,7 @@ from typing import Any
 import onnx
 import onnx_graphsurgeon as gs
 
-from exec.ir.importer import copy_of
-from exec.ir.names import set_text, text
+from exec.ir.names import copy_of, set_text, text
 from exec.ir.records import Annotation, Listed, Records
 from exec.ir.valuetypes import Shape, patch_type, read_type, same_dim, same_dtype, write_type
 from exec.ir.weights import Weight
@@ -86,7 +85,7 @@ def value_info(graph: gs.Graph, records: Records, alive: set[int]) -> list[onnx.
     return out
 
 
-def annotations(records: list[Annotation], alive: set[int]) -> list[onnx.TensorAnnotation]:
+def quantization(records: list[Annotation], alive: set[int]) -> list[onnx.TensorAnnotation]:
     """Quantization annotations; names in them follow the tensors they name."""
     out = []
     for entry in records:

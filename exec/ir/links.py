@@ -80,11 +80,11 @@ class Links(list[Any]):
             self._part(element)
         list.clear(self)
 
-    def __iadd__(self, elements: Iterable[Any]) -> Links:  # type: ignore[misc, override]
+    def __iadd__(self, elements: Iterable[Any]) -> Links:
         self.extend(elements)
         return self
 
-    def __add__(self, elements: Iterable[Any]) -> list[Any]:  # type: ignore[override]
+    def __add__(self, elements: Iterable[Any]) -> list[Any]:
         return [*self, *elements]
 
     def copy(self) -> list[Any]:

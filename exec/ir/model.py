@@ -12,7 +12,7 @@ from exec.ir.collector import no_gc
 from exec.ir.exporter import Exporter
 from exec.ir.graph import Constant, Function, Graph, Variable
 from exec.ir.importer import Importer, standard
-from exec.ir.names import text
+from exec.ir.names import copy_of, text
 from exec.ir.notes import Note
 from exec.ir.store import Blob, Store
 
@@ -103,8 +103,7 @@ class Model:
     def to_proto(self) -> onnx.ModelProto:
         """A whole ModelProto, exported from the graph. External data stay external."""
         export = self.export()
-        filled: onnx.ModelProto = self.store.filled(export.proto)
-        return filled
+        return self.store.filled(export.proto)
 
     def export(self) -> Export:
         """The stripped ModelProto: tokens of `store` stand for large weights."""
@@ -147,7 +146,6 @@ class Model:
     def copy(self) -> Model:
         """An independent model; weights are shared, nothing else is."""
         from exec.ir.copying import copy_graph
-        from exec.ir.importer import copy_of
 
         with no_gc():
             return Model(

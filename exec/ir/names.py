@@ -7,7 +7,17 @@ come in and go out unchanged, written as hand-made wire fields where protobuf wo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
+
+M = TypeVar("M")
+
+
+def copy_of(message: M) -> M:
+    """A copy of a protobuf message."""
+    twin: Any = type(message)()
+    twin.CopyFrom(message)
+    copied: M = twin
+    return copied
 
 
 def text(value: str | bytes) -> str:

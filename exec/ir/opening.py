@@ -24,7 +24,7 @@ def open_path(path: Path, allow_outside: bool) -> tuple[onnx.ModelProto, Store, 
         file = FileSource(fs.open_file(path), os.fspath(path))
     except FileNotFoundError as error:
         raise UnreadableModel("there is no such file", where, hint=_similar(path)) from error
-    except fs.NotRegular as error:
+    except fs.NotRegularError as error:
         raise UnreadableModel(f"{error.strerror}, not a model file", where, hint=_model_in(path)) from error
     except (OSError, ValueError) as error:
         raise UnreadableModel(
@@ -97,7 +97,7 @@ def _stripped(source: Source, store: Store) -> tuple[onnx.ModelProto, int]:
     again = "fetch or export it again"
     try:
         stripped = wire.strip(source.read, source.size, store.nonce)
-    except wire.Malformed as error:
+    except wire.MalformedError as error:
         found = f"at byte {error.at:,} of {source.size:,}: {error}"
         raise UnreadableModel("this is not an ONNX model, or only a part of one", why=found, hint=again) from error
     try:

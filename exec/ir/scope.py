@@ -7,7 +7,6 @@ from typing import Any
 import onnx_graphsurgeon as gs
 
 from exec.errors import InvalidModel
-from exec.ir.graph import Constant
 
 
 class Level:
@@ -80,26 +79,25 @@ class Level:
 
 
 def uses_of(
-    graph: gs.Graph, memo: dict[int, dict[int, Constant]]
-) -> tuple[dict[int, Constant], list[dict[int, Constant]]]:
+    graph: gs.Graph, memo: dict[int, dict[int, gs.Constant]]
+) -> tuple[dict[int, gs.Constant], list[dict[int, gs.Constant]]]:
     """The constants a graph's own nodes and outputs read, by id in order of use; and those of each of its direct subgraphs."""
-    direct: dict[int, Constant] = {}
-    inner: list[dict[int, Constant]] = []
+    direct: dict[int, gs.Constant] = {}
+    inner: list[dict[int, gs.Constant]] = []
     for node in graph.nodes:
         for tensor in node.inputs:
             if isinstance(tensor, gs.Constant):
                 direct[id(tensor)] = tensor
         for value in node.attrs.values():
             for subgraph in (value,) if isinstance(value, gs.Graph) else value if isinstance(value, list) else ():
-                if isinstance(subgraph, gs.Graph):
-                    inner.append(all_uses(subgraph, memo))
+                inner += [all_uses(subgraph, memo)] if isinstance(subgraph, gs.Graph) else []
     for tensor in graph.outputs:
         if isinstance(tensor, gs.Constant):
             direct[id(tensor)] = tensor
     return direct, inner
 
 
-def all_uses(graph: gs.Graph, memo: dict[int, dict[int, Constant]]) -> dict[int, Constant]:
+def all_uses(graph: gs.Graph, memo: dict[int, dict[int, gs.Constant]]) -> dict[int, gs.Constant]:
     """Every constant read in a graph or in a graph inside it."""
     known = memo.get(id(graph))
     if known is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from exec.ir import wire
 from exec.ir.external import DataFiles
 from exec.ir.sources import Source
 
+M = TypeVar("M")
 TWO_GB = (1 << 31) - 1
 
 
@@ -117,9 +118,10 @@ class Store:
         hold.append(blob)
         return wire.token(self.nonce, blob.index, len(data))
 
-    def filled(self, message: Any) -> Any:
+    def filled(self, message: M) -> M:
         """The message with every payload in place; itself if it has no tokens."""
-        data = message.SerializeToString()
+        made: Any = message
+        data = made.SerializeToString()
         if self.nonce not in data:
             return message
         pieces, length = wire.splice(data, self.nonce, wire.KINDS[type(message).__name__])
@@ -128,7 +130,8 @@ class Store:
                 f"the model is {length:,} bytes and a protobuf message holds at most 2 GB",
                 hint="`save(path)` writes the weights to a data file beside it",
             )
-        return type(message).FromString(b"".join(self.chunks(data, pieces)))
+        full: M = made.FromString(b"".join(self.chunks(data, pieces)))
+        return full
 
     def chunks(self, data: bytes, pieces: list[wire.SplicePiece]) -> Iterator[bytes | memoryview]:
         """The bytes of spliced pieces, in order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from onnx_graphsurgeon.ir.tensor import LazyValues, SparseValues
 from exec import dtypes
 from exec.arrays import Array
 from exec.errors import BudgetExceeded, InvalidModel
-from exec.ir.names import text
+from exec.ir.names import copy_of, text
 
 if TYPE_CHECKING:
     import onnx
@@ -148,11 +149,9 @@ class Weight(LazyValues):
         return np.asarray(numpy_helper.to_array(proto)).reshape(self.shape)
 
     @property
-    def tensor(self) -> onnx.TensorProto:  # type: ignore[override]
+    def tensor(self) -> onnx.TensorProto:
         """A fresh TensorProto with all its bytes inside."""
-        copy = type(self.proto)()
-        copy.CopyFrom(self.proto)
-        return self._store.filled(copy)
+        return self._store.filled(copy_of(self.proto))
 
     def __str__(self) -> str:
         return f"Weight({dtypes.dtype_name(self.dtype)}{list(self.shape)})"
@@ -230,19 +229,15 @@ class SparseWeight(Weight, SparseValues):
         )
 
     @property
-    def tensor(self) -> onnx.SparseTensorProto:  # type: ignore[override]
-        copy = type(self.sparse)()
-        copy.CopyFrom(self.sparse)
-        return self._store.filled(copy)
+    def tensor(self) -> onnx.SparseTensorProto:
+        return self._store.filled(copy_of(self.sparse))
 
 
 def _strings(data: Any, shape: tuple[int, ...]) -> Array:
     """Strings as str; as bytes, all of them, where one is not UTF-8."""
     items: list[Any] = list(data)
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         items = [item.decode("utf-8") for item in items]
-    except UnicodeDecodeError:
-        pass
     array = np.empty(len(items), object)
     array[:] = items
     return array.reshape(shape)

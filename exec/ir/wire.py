@@ -46,7 +46,7 @@ Piece = bytes | tuple[int, int]
 """Bytes of our own, or a range (start, end) of what is walked."""
 
 
-class Malformed(Exception):
+class MalformedError(Exception):
     """This is no protobuf message, or one cut short; `at` is the byte."""
 
     def __init__(self, message: str, at: int) -> None:
@@ -100,7 +100,7 @@ class _Stripper:
     def message(self, kind: int, start: int, end: int, depth: int) -> list[Piece] | None:
         """The pieces of a message with its large payloads replaced; None if it has none."""
         if depth > MAX_DEPTH:
-            raise Malformed(f"messages are nested more than {MAX_DEPTH} deep", start)
+            raise MalformedError(f"messages are nested more than {MAX_DEPTH} deep", start)
         inner = INNER[kind]
         pieces: list[Piece] = []
         copied = position = start
@@ -126,12 +126,12 @@ class _Stripper:
                     _, at = _varint(window, at, position)
                     length = 0
             except IndexError:
-                raise Malformed("the data ends inside a field's header", position) from None
+                raise MalformedError("the data ends inside a field's header", position) from None
             body = self.base + at
             if wire_type == 2:
                 following = body + length
                 if following > end:
-                    raise Malformed(f"a field claims {length:,} bytes where {end - body:,} are left", position)
+                    raise MalformedError(f"a field claims {length:,} bytes where {end - body:,} are left", position)
                 number = tag >> 3
                 if number == 7 and kind == MODEL and not groups:
                     self.graphs += 1
@@ -152,9 +152,9 @@ class _Stripper:
             elif wire_type == 4 and groups and groups.pop() == tag >> 3:
                 position = body
             else:
-                raise Malformed(f"no field can begin with byte {tag & 255:#04x}", position)
+                raise MalformedError(f"no field can begin with byte {tag & 255:#04x}", position)
         if position != end or groups:
-            raise Malformed("a field goes beyond the end of its message", position)
+            raise MalformedError("a field goes beyond the end of its message", position)
         if copied == start:
             return None
         pieces.append((copied, end))
@@ -182,7 +182,7 @@ def _varint(data: bytes, at: int, position: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > 63:
-            raise Malformed("a number has more than ten bytes", position)
+            raise MalformedError("a number has more than ten bytes", position)
 
 
 def _length(pieces: list[Piece]) -> int:
