@@ -10,7 +10,7 @@ def rules() -> Table:
 
     columns = (Column("id", "rule"), Column("safety", "safety"), Column("summary", "what it does"))
     rows = tuple(
-        (rule.id, rule.safety.name.lower(), (rule.__doc__ or "").strip().partition("\n")[0]) for rule in CATALOG
+        (rule.id, rule.safety.name.lower(), (rule.__doc__ or "").strip().partition("\n")[0]) for rule in catalog.rules().values()
     )
     return Table("", columns, rows, f"{len(rows)} rules, in the order they run; `owb optimize --passes ID,…` runs some")
 

@@ -10,6 +10,7 @@ from workbench import nodes
 from workbench.detail import NodeDetail, node_detail
 from workbench.nodes import Measures, NodeId, NodeTable
 from workbench.scopes import Scope, scope_tree
+from workbench.shapes import inferred
 
 
 class Lookup:
@@ -21,7 +22,7 @@ class Lookup:
     def __init__(self, model: Model, profile: Any = None) -> None:
         self.model = model
         self.timed = profile is not None
-        self.shapes: dict[int, tuple[str, Any]] = {}
+        self.shapes = inferred(model)
         self.table: NodeTable = nodes.node_table(model, self._measures(profile), self.shapes)
         self.row_of: dict[NodeId, int] = {node_id: row for row, node_id in enumerate(self.table.id)}
         self.places = {id(node): node_id for node, node_id in zip(self.table.node, self.table.id, strict=True)}

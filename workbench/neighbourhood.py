@@ -10,6 +10,7 @@ from workbench.drawing.dag import Box, Drawing, draw
 from workbench.nodes import NodeTable, neighbours, node_table
 from workbench.render import units
 from workbench.render.text import display_name
+from workbench.shapes import inferred
 
 MOST_DRAWN = 5000
 
@@ -30,7 +31,7 @@ class Excerpt:
 
 def excerpt(model: Model, around: str | None = None, hops: int = 2) -> Excerpt:
     """The main graph, or what lies within `hops` wires of a node."""
-    table = node_table(model)
+    table = node_table(model, shapes=inferred(model))
     rows = [r for r in range(len(table)) if not table.id[r].graph]
     if around is not None:
         rows = _near(table, rows, around, hops)

@@ -34,8 +34,10 @@ def command(model: str, query: str, columns: tuple[str, ...], limit: int, format
     import workbench
     from workbench.nodes import node_table, select
     from workbench.render.listing import node_rows, node_rows_table
+    from workbench.shapes import inferred
 
-    table = node_table(workbench.load(model))
+    opened = workbench.load(model)
+    table = node_table(opened, shapes=inferred(opened))
     rows = select(table, query)
     shown = rows[:limit] if limit else rows
     emit({"nodes": node_rows(table, shown)}, "nodes", [node_rows_table(table, shown, len(rows), columns)], format)
