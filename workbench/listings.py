@@ -7,11 +7,11 @@ from workbench.render.table import Column, Table
 
 def rules() -> Table:
     """Every rule of the catalogue, in the order the pipeline tries them."""
+    from passes import catalog
 
     columns = (Column("id", "rule"), Column("safety", "safety"), Column("summary", "what it does"))
-    rows = tuple(
-        (rule.id, rule.safety.name.lower(), (rule.__doc__ or "").strip().partition("\n")[0]) for rule in catalog.rules().values()
-    )
+    found = catalog.rules().values()
+    rows = tuple((rule.id, rule.safety.value, (rule.__doc__ or "").strip().partition("\n")[0]) for rule in found)
     return Table("", columns, rows, f"{len(rows)} rules, in the order they run; `owb optimize --passes ID,…` runs some")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exec.errors import OptionError, nearest
 from exec.ir import Model
 from workbench.drawing.dag import Box, Drawing, draw
+from workbench.lookup import Lookup
 from workbench.nodes import NodeTable, neighbours, node_table
 from workbench.render import units
 from workbench.render.text import display_name
@@ -29,6 +31,12 @@ class Excerpt:
     edges: tuple[tuple[int, int], ...]
 
 
+def picture_of(lookup: Lookup, rows: Sequence[int]) -> tuple[Sequence[int], Drawing]:
+    """The rows of a table as a drawing, boxes in their order."""
+    table = lookup.table
+    return rows, picture(_excerpt(table, rows))
+
+
 def excerpt(model: Model, around: str | None = None, hops: int = 2) -> Excerpt:
     """The main graph, or what lies within `hops` wires of a node."""
     table = node_table(model, shapes=inferred(model))
@@ -36,15 +44,21 @@ def excerpt(model: Model, around: str | None = None, hops: int = 2) -> Excerpt:
     if around is not None:
         rows = _near(table, rows, around, hops)
     rows = [r for r in rows if table.op[r] != "Constant" or around is not None]
+    return _excerpt(table, rows)
+
+
+def _excerpt(table: NodeTable, rows: Sequence[int]) -> Excerpt:
     place = {id(table.node[r]): k for k, r in enumerate(rows)}
-    edges = []
+    edges: dict[tuple[int, int], None] = {}
     for k, r in enumerate(rows):
         for tensor in table.node[r].outputs:
-            edges += [(k, place[id(reader)]) for reader in tensor.outputs if id(reader) in place]
+            for reader in tensor.outputs:
+                if id(reader) in place:
+                    edges.setdefault((k, place[id(reader)]))
+    labels = tuple(table.label(r) for r in rows)
     return Excerpt(
-        tuple(table.label(r) for r in rows), tuple(table.op[r] for r in rows), tuple(units.shape(table.shape[r]) for r in rows),
-        tuple(dict.fromkeys(edges)),
-    )  # fmt: skip
+        labels, tuple(table.op[r] for r in rows), tuple(units.shape(table.shape[r]) for r in rows), tuple(edges)
+    )
 
 
 def _near(table: NodeTable, rows: list[int], around: str, hops: int) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from textual.app import ComposeResult
+from textual.widget import Widget
 
 from tui import columns
 from tui.columns import Column
@@ -13,10 +14,13 @@ from tui.line import Line, Span, fit
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.views.inspector import Inspector
 from tui.views.view import Pane, View
+from tui.widgets.dag import DagView
 from tui.widgets.filterbar import FilterBar
-from tui.widgets.frame import Seam
+from tui.widgets.frame import Bar, Seam
 from tui.widgets.rows import Rows
+from workbench.drawing.dag import Drawing
 from workbench.lookup import Lookup
+from workbench.neighbourhood import MOST_DRAWN, picture_of
 from workbench.nodes import NodeId
 from workbench.render import units
 from workbench.render.text import display_name
@@ -44,7 +48,14 @@ class GraphView(View):
         "copy.name",
         "jump.back",
     )
-    DEFAULT_CSS = "GraphView #scopes { width: 28; } GraphView #inspector { width: 46; }"
+    FACES = ("list", "DAG")
+    DEFAULT_CSS = """
+    GraphView #scopes { width: 28; }
+    GraphView #inspector { width: 46; }
+    GraphView #dag { display: none; }
+    GraphView.dag #dag { display: block; }
+    GraphView.dag #node-rows, GraphView.dag #node-heads { display: none; }
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -55,15 +66,21 @@ class GraphView(View):
         self.sort, self.reverse = 0, False
         self.open_scopes: set[str] = {""}
         self.scope_rows: list[Scope] = []
+        self.dag_rows: list[int] = []
 
     def compose(self) -> ComposeResult:
         yield Pane("Scopes", Rows(id="scope-rows"), id="scopes").add_class("side")
         yield Seam("scopes").add_class("side")
-        yield Pane("Nodes", Rows(id="node-rows"), id="nodes")
+        yield Pane("Nodes", Bar(id="node-heads"), Rows(id="node-rows"), DagView(id="dag"), id="nodes")
         yield Seam("nodes").add_class("side")
         yield Pane("Inspector", Inspector(id="inspector-rows"), id="inspector").add_class("side")
 
-    def main_pane(self) -> Rows:
+    def main_pane(self) -> Widget:
+        return self.query_one(DagView) if self.face else self.node_list
+
+    @property
+    def node_list(self) -> Rows:
+        """The flat list of nodes."""
         return self.query_one("#node-rows", Rows)
 
     @property
@@ -101,9 +118,56 @@ class GraphView(View):
         self.rows = self.lookup.find(self.query_text, self.scope)
         self._sort()
         cursor = self._row_of(node)
-        self.main_pane().show(len(self.rows), self._node_row, cursor)
+        self.node_list.show(len(self.rows), self._node_row, cursor)
         self._title()
+        if self.face:
+            self._fill_dag()
         self._show_detail()
+
+    def _fill_dag(self) -> None:
+        assert self.lookup is not None
+        rows = (
+            sorted(self.rows)
+            if self.query_text or self.scope
+            else [r for r in self.rows if not self.lookup.table.id[r].graph]
+        )
+        rows = [r for r in rows if self.lookup.table.op[r] != "Constant"]
+        self.dag_rows = rows
+        self.query_one("#nodes", Pane).rule.name_pane("Graph", f"{len(rows):,} nodes · hjkl moves · t list")
+        if len(rows) > MOST_DRAWN:
+            self.owb.say(f"{len(rows):,} nodes are too many to draw: choose a scope, or filter with /", "warn")
+            return
+        lookup = self.lookup
+        key = tuple(rows)
+        self.owb.bridge.run(
+            "drawing", "drawing the graph", lambda progress, cancel: picture_of(lookup, key), self._drawn, quiet=True
+        )
+
+    def _drawn(self, result: tuple[tuple[int, ...], Drawing]) -> None:
+        rows, drawing = result
+        if self.lookup is None or list(rows) != self.dag_rows:
+            return
+        table = self.lookup.table
+        at = self.lookup.row_of.get(self.owb.cursor) if self.owb.cursor is not None else None
+        cursor = self.dag_rows.index(at) if at in self.dag_rows else 0
+        self.query_one(DagView).show(drawing, [operator_token(table.op[r], table.domain[r]) for r in rows], cursor)
+
+    def do_face_next(self) -> None:
+        self.face = 1 - self.face
+        self.set_class(bool(self.face), "dag")
+        self._fill_nodes(self.owb.cursor)
+        self.main_pane().focus()
+
+    def on_dag_view_moved(self, message: DagView.Moved) -> None:
+        if self.lookup is not None and message.box < len(self.dag_rows):
+            self.owb.cursor = self.lookup.table.id[self.dag_rows[message.box]]
+            self._show_detail()
+
+    def _move(self, step: int) -> None:
+        if self.app.focused is self.query_one(DagView):
+            self.query_one(DagView).step(step, 0)
+        else:
+            super()._move(step)
 
     def _sort(self) -> None:
         assert self.lookup is not None
@@ -119,6 +183,9 @@ class GraphView(View):
     def _title(self) -> None:
         assert self.lookup is not None
         total = len(self.lookup.table)
+        self.query_one("#node-heads", Bar).show(
+            [("  ", "dim"), *columns.heading(self._columns(), max(self.node_list.size.width - 2, 20))]
+        )
         detail = f"{len(self.rows):,} of {total:,} · {_SORTS[self.sort]}{' ↑' if self.reverse else ''}"
         self.query_one("#nodes", Pane).rule.name_pane(
             f"Nodes in {display_name(self.scope, 30)}" if self.scope else "Nodes", detail
@@ -160,12 +227,16 @@ class GraphView(View):
 
     def select(self, node: NodeId) -> None:
         """Put the cursor on a node, leaving filter and scope if they hide it."""
+        place = self.lookup.row_of.get(node) if self.lookup is not None else None
+        if self.face and place in self.dag_rows:
+            self.query_one(DagView).put(self.dag_rows.index(place))
+            return
         row = self._row_of(node)
         if row is None:
             self.query_text, self.scope = "", ""
             self._fill_nodes(node)
         else:
-            self.main_pane().cursor = row
+            self.node_list.cursor = row
 
     def find_named(self, name: str) -> None:
         """Put the cursor on the node of a name; a name that is not here is said."""
@@ -179,7 +250,9 @@ class GraphView(View):
 
     def current(self) -> int | None:
         """The table row under the cursor."""
-        return self.rows[self.main_pane().cursor] if self.rows else None
+        if self.face:
+            return self.dag_rows[self.query_one(DagView).cursor] if self.dag_rows else None
+        return self.rows[self.node_list.cursor] if self.rows else None
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         if message.rows.id == "node-rows":
@@ -288,10 +361,16 @@ class GraphView(View):
         self._fold(None)
 
     def do_move_right(self) -> None:
-        self._fold(True)
+        if self.app.focused is self.query_one(DagView):
+            self.query_one(DagView).step(0, 1)
+        else:
+            self._fold(True)
 
     def do_move_left(self) -> None:
-        self._fold(False)
+        if self.app.focused is self.query_one(DagView):
+            self.query_one(DagView).step(0, -1)
+        else:
+            self._fold(False)
 
     def do_fold_all(self) -> None:
         assert self.lookup is not None
