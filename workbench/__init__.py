@@ -28,6 +28,7 @@ _HOME = {
     "Session": "exec.session",
     "BenchError": "exec.errors",
     "inspect": "workbench.card",
+    "check": "workbench.findings",
     "optimize": "passes.optimize",
     "quantize": "workbench.quantization",
     "profile": "workbench.profiling",
@@ -35,7 +36,19 @@ _HOME = {
     "diff": "workbench.delta",
 }
 
-__all__ = ["BenchError", "Model", "Session", "compare", "diff", "inspect", "load", "optimize", "profile", "quantize"]
+__all__ = [
+    "BenchError",
+    "Model",
+    "Session",
+    "check",
+    "compare",
+    "diff",
+    "inspect",
+    "load",
+    "optimize",
+    "profile",
+    "quantize",
+]
 
 if TYPE_CHECKING:
     from exec.errors import BenchError
@@ -45,6 +58,7 @@ if TYPE_CHECKING:
     from workbench.card import inspect
     from workbench.comparison import compare
     from workbench.delta import diff
+    from workbench.findings import check
     from workbench.profiling import profile
     from workbench.quantization import quantize
 

@@ -1,4 +1,4 @@
-"""What there is: rewrite rules and kernels, as tables."""
+"""What there is: rewrite rules, kernels and checks, as tables."""
 
 from __future__ import annotations
 
@@ -27,3 +27,16 @@ def kernels() -> Table:
     )
     rows = tuple((k.op, k.domain or "ai.onnx", k.since, k.variant) for k in registered())
     return Table("", columns, rows, f"{len(rows)} kernels")
+
+
+def checks() -> Table:
+    """Every check."""
+    from workbench.lint.catalog import CHECKS
+
+    columns = (Column("code", "code"), Column("level", "level"), Column("title", "finds"), Column("fix", "fix"))
+    return Table(
+        "",
+        columns,
+        tuple((c.code, c.level, c.title, c.fix) for c in CHECKS),
+        f"{len(CHECKS)} checks; `owb explain CODE` tells more",
+    )

@@ -15,8 +15,8 @@ from exec.errors import nearest
 COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
     "change": ("optimize", "quantize"),
-    "prove": ("run", "profile", "compare", "diff"),
-    "more": ("list", "demo"),
+    "prove": ("check", "run", "profile", "compare", "diff"),
+    "more": ("explain", "list", "demo"),
 }
 """Built-in commands by what they are for: each is `workbench.cli.<name>:command`."""
 

@@ -9,12 +9,12 @@ from workbench.cli.output import emit
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["rules", "kernels"]))
+@click.argument("what", type=click.Choice(["rules", "kernels", "checks"]))
 @format_options
 def command(what: str, format: str) -> None:
-    """List the rewrite `rules` in the order they run, or the executor's `kernels`."""
+    """List the rewrite `rules` in the order they run, the executor's `kernels`, or the `checks`."""
     from workbench import listings
 
-    table = listings.rules() if what == "rules" else listings.kernels()
+    table = {"rules": listings.rules, "kernels": listings.kernels, "checks": listings.checks}[what]()
     rows = [{c.key: v for c, v in zip(table.columns, row, strict=True)} for row in table.rows]
     emit({what: rows}, what, [table], format)

@@ -1,0 +1,53 @@
+"""Run the checks: `check(model) -> Findings`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from exec.errors import OptionError, nearest
+from exec.ir import Model
+from exec.progress import Cancel, Progress, report
+from exec.progress import check as stop_if
+from workbench.lint.base import Check, Finding, Subject
+from workbench.lint.catalog import BY_CODE, CHECKS
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the checks found, worst first within the order of codes; `clean` are the codes that found nothing."""
+
+    findings: tuple[Finding, ...]
+    clean: tuple[str, ...]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Findings by level."""
+        return Counter(f.level for f in self.findings)
+
+
+def check(
+    model: Model, *, select: Sequence[str] = (), ignore: Sequence[str] = (), progress: Progress | None = None, cancel: Cancel | None = None
+) -> Findings:  # fmt: skip
+    """Look at `model` with every check, those selected by code or by the start of a code, less those ignored."""
+    chosen = [c for c in CHECKS if (not select or _matches(c, select)) and not _matches(c, ignore)]
+    for pattern in (*select, *ignore):
+        if not any(_matches(c, (pattern,)) for c in CHECKS):
+            raise OptionError(f"no check {pattern!r}", hint=nearest(pattern, BY_CODE) or "`owb list checks` shows all")
+    subject = Subject(model)
+    found: list[Finding] = []
+    clean = []
+    for k, cls in enumerate(chosen):
+        stop_if(cancel, "the check")
+        report(progress, k, len(chosen), cls.title)
+        here = list(cls().look(subject))
+        found += here
+        if not here:
+            clean.append(cls.code)
+    order = {"error": 0, "warning": 1, "note": 2}
+    return Findings(tuple(sorted(found, key=lambda f: (order[f.level], f.code))), tuple(clean))
+
+
+def _matches(cls: type[Check], patterns: Sequence[str]) -> bool:
+    return any(cls.code.startswith(p) for p in patterns)

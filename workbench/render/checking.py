@@ -1,0 +1,80 @@
+"""Findings as a table, as GitHub annotations, as SARIF 2.1.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from workbench import __version__
+from workbench.findings import Findings
+from workbench.lint.catalog import BY_CODE
+from workbench.render.table import Column, Table
+from workbench.render.text import display_name
+
+_SARIF_LEVEL = {"error": "error", "warning": "warning", "note": "note"}
+
+
+def findings_table(result: Findings) -> Table:
+    """One row a finding, the worst first."""
+    columns = (
+        Column("code", "code"),
+        Column("level", "level"),
+        Column("where", "where", "name"),
+        Column("message", "what", "name"),
+        Column("fix", "fix"),
+    )
+    rows = tuple((f.code, f.level, f.where, f"{BY_CODE[f.code].title}: {f.message}", f.fix) for f in result.findings)
+    counts = result.counts
+    caption = f"{counts['error']} errors, {counts['warning']} warnings, {counts['note']} notes; {len(result.clean)} checks found nothing"
+    return Table("", columns, rows, caption)
+
+
+def to_github(result: Findings, path: str) -> str:
+    """Workflow commands that GitHub shows beside a commit."""
+    word = {"error": "error", "warning": "warning", "note": "notice"}
+    return "\n".join(
+        f"::{word[f.level]} file={_escaped(path, ',:')},title={f.code} {_escaped(f.where, ',:')}::{_escaped(BY_CODE[f.code].title + ': ' + f.message)}"
+        for f in result.findings
+    )
+
+
+def _escaped(text: str, also: str = "") -> str:
+    safe = display_name(text).replace("%", "%25")
+    for char in also:
+        safe = safe.replace(char, f"%{ord(char):02X}")
+    return safe
+
+
+def to_sarif(result: Findings, path: str) -> str:
+    """A SARIF log with one run."""
+    used = sorted({f.code for f in result.findings})
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": BY_CODE[code].title},
+            "help": {"text": (BY_CODE[code].__doc__ or "").strip()},
+        }
+        for code in used
+    ]
+    results: list[dict[str, Any]] = [
+        {
+            "ruleId": f.code,
+            "level": _SARIF_LEVEL[f.level],
+            "message": {"text": f"{display_name(f.where)}: {display_name(f.message)}"},
+            "locations": [
+                {
+                    "physicalLocation": {"artifactLocation": {"uri": display_name(path)}},
+                    "logicalLocations": [{"name": display_name(f.where)}],
+                }
+            ],
+        }
+        for f in result.findings
+    ]
+    tool = {"driver": {"name": "onnx-workbench", "version": __version__, "rules": rules}}
+    log = {
+        "version": "2.1.0",
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "runs": [{"tool": tool, "results": results}],
+    }
+    return msgspec.json.format(msgspec.json.encode(log), indent=2).decode()
