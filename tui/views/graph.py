@@ -16,7 +16,7 @@ from tui.views.inspector import Inspector
 from tui.views.view import Pane, View
 from tui.widgets.dag import DagView
 from tui.widgets.filterbar import FilterBar
-from tui.widgets.frame import Bar, Seam
+from tui.widgets.frame import Heads, Seam
 from tui.widgets.rows import Rows
 from workbench.drawing.dag import Drawing
 from workbench.lookup import Lookup
@@ -71,7 +71,7 @@ class GraphView(View):
     def compose(self) -> ComposeResult:
         yield Pane("Scopes", Rows(id="scope-rows"), id="scopes").add_class("side")
         yield Seam("scopes").add_class("side")
-        yield Pane("Nodes", Bar(id="node-heads"), Rows(id="node-rows"), DagView(id="dag"), id="nodes")
+        yield Pane("Nodes", Heads(self._columns, id="node-heads"), Rows(id="node-rows"), DagView(id="dag"), id="nodes")
         yield Seam("nodes").add_class("side")
         yield Pane("Inspector", Inspector(id="inspector-rows"), id="inspector").add_class("side")
 
@@ -183,9 +183,7 @@ class GraphView(View):
     def _title(self) -> None:
         assert self.lookup is not None
         total = len(self.lookup.table)
-        self.query_one("#node-heads", Bar).show(
-            [("  ", "dim"), *columns.heading(self._columns(), max(self.node_list.size.width - 2, 20))]
-        )
+        self.query_one("#node-heads", Heads).refresh()
         detail = f"{len(self.rows):,} of {total:,} · {_SORTS[self.sort]}{' ↑' if self.reverse else ''}"
         self.query_one("#nodes", Pane).rule.name_pane(
             f"Nodes in {display_name(self.scope, 30)}" if self.scope else "Nodes", detail

@@ -10,6 +10,7 @@ from tui import columns
 from tui.columns import Column
 from tui.line import Line
 from tui.views.view import Pane, View
+from tui.widgets.frame import Heads
 from tui.widgets.rows import Rows
 from workbench.bench import Entry
 from workbench.render import units
@@ -33,7 +34,7 @@ class LogView(View):
         self.entries: list[Entry] = []
 
     def compose(self) -> ComposeResult:
-        yield Pane("Log", Rows(id="log-rows"), id="log-pane")
+        yield Pane("Log", Heads(lambda: _COLUMNS), Rows(id="log-rows"), id="log-pane")
 
     def arrived(self) -> None:
         self.stale = True

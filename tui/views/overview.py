@@ -13,7 +13,7 @@ from tui.line import Line, fit
 from tui.theme import operator_token
 from tui.views.inspector import section
 from tui.views.view import Pane, View
-from tui.widgets.frame import Seam
+from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
 from workbench.card import Port, Summary, inspect
@@ -47,7 +47,7 @@ class OverviewView(View):
     def compose(self) -> ComposeResult:
         yield Pane("Model", Text(id="facts"), id="model")
         yield Seam("model")
-        yield Pane("Operators", Rows(id="operators"), id="ops")
+        yield Pane("Operators", Heads(lambda: _COLUMNS), Rows(id="operators"), id="ops")
         yield Seam("ops").add_class("side")
         yield Pane("Next", Rows(id="next-rows"), id="next").add_class("side")
 

@@ -16,7 +16,7 @@ from tui.columns import Column
 from tui.line import Line, Span, fit
 from tui.views.inspector import section
 from tui.views.view import Pane, View
-from tui.widgets.frame import Seam
+from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
 from workbench.history import Step
@@ -67,11 +67,11 @@ class PassesView(View):
         self.place = 0
 
     def compose(self) -> ComposeResult:
-        yield Pane("Passes", Rows(id="rule-rows"), id="rules")
+        yield Pane("Passes", Heads(lambda: _RULES), Rows(id="rule-rows"), id="rules")
         yield Seam("rules")
         yield Pane("Rule", Text(id="rule-page"), id="page")
         yield Seam("page").add_class("side")
-        yield Pane("History", Rows(id="step-rows"), id="history").add_class("side")
+        yield Pane("History", Heads(lambda: _STEPS), Rows(id="step-rows"), id="history").add_class("side")
 
     def main_pane(self) -> Rows:
         return self.query_one("#rule-rows", Rows)

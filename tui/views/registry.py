@@ -9,7 +9,9 @@ from tui.views.view import View
 _HOME = {
     "overview": ("tui.views.overview", "OverviewView"),
     "graph": ("tui.views.graph", "GraphView"),
+    "tensors": ("tui.views.tensors", "TensorsView"),
     "passes": ("tui.views.passes", "PassesView"),
+    "checks": ("tui.views.checks", "ChecksView"),
     "log": ("tui.views.log", "LogView"),
 }
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui import columns
 from tui import line as lines
 from tui.actions import BY_ID, SCREENS
+from tui.columns import Column
 from tui.line import Line, Span
 from tui.theme import DARK, Palette
 
@@ -37,6 +40,19 @@ class Bar(Widget):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         spans = lines.spread(self.left, self.right, width, self.filler, self.filler_token)
+        return lines.strip(spans, width, self.palette, ascii_only=bool(getattr(self.app, "ascii_only", False)))
+
+
+class Heads(Bar):
+    """The titles of a list's columns, laid out as its rows are."""
+
+    def __init__(self, columns_of: Callable[[], Sequence[Column]], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.columns_of = columns_of
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        spans: list[Span] = [(" ", "dim"), *columns.heading(self.columns_of(), max(width - 2, 1))]
         return lines.strip(spans, width, self.palette, ascii_only=bool(getattr(self.app, "ascii_only", False)))
 
 

@@ -37,5 +37,5 @@ def command(model: str, select: tuple[str, ...], ignore: tuple[str, ...], format
     elif format == "sarif":
         click.echo(to_sarif(result, model))
     else:
-        emit(result, "findings", [findings_table(result)], format)
+        emit(result, "findings", [findings_table(result, whole=format != "table")], format)
     return int(result.counts["error"] + result.counts["warning"] > 0)

@@ -12,11 +12,12 @@ from workbench.lint.catalog import BY_CODE
 from workbench.render.table import Column, Table
 from workbench.render.text import display_name
 
+_MOST = 4
 _SARIF_LEVEL = {"error": "error", "warning": "warning", "note": "note"}
 
 
-def findings_table(result: Findings) -> Table:
-    """One row a finding, the worst first."""
+def findings_table(result: Findings, *, whole: bool = True) -> Table:
+    """One row a finding, the worst first; only the first few of a code unless `whole`."""
     columns = (
         Column("code", "code"),
         Column("level", "level"),
@@ -24,7 +25,14 @@ def findings_table(result: Findings) -> Table:
         Column("message", "what", "name"),
         Column("fix", "fix"),
     )
-    rows = tuple((f.code, f.level, f.where, f"{BY_CODE[f.code].title}: {f.message}", f.fix) for f in result.findings)
+    shown: list[tuple[str, str, str, str, str]] = []
+    for code, level in dict.fromkeys((f.code, f.level) for f in result.findings):
+        group = [f for f in result.findings if (f.code, f.level) == (code, level)]
+        most = len(group) if whole or len(group) <= _MOST + 1 else _MOST
+        shown += [(f.code, f.level, f.where, f"{BY_CODE[f.code].title}: {f.message}", f.fix) for f in group[:most]]
+        if most < len(group):
+            shown.append((code, level, f"{len(group) - most} more", "(--format csv lists all)", group[0].fix))
+    rows = tuple(shown)
     counts = result.counts
     caption = f"{counts['error']} errors, {counts['warning']} warnings, {counts['note']} notes; {len(result.clean)} checks found nothing"
     return Table("", columns, rows, caption)

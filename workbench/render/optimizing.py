@@ -61,11 +61,10 @@ def _before_after(report: Report) -> Table:
         ),
         ("opset", str(report.opset[0]), str(report.opset[1]), ""),
     ]
-    for op in sorted(
-        before.by_op.keys() | after.by_op.keys(), key=lambda op: (after.by_op.get(op, 0) - before.by_op.get(op, 0), op)
-    ):
-        if before.by_op.get(op, 0) != after.by_op.get(op, 0):
-            rows.append(_row(op, before.by_op.get(op, 0), after.by_op.get(op, 0)))
+    a, b = before.by_op, after.by_op
+    moved = [op for op in a.keys() | b.keys() if a.get(op, 0) != b.get(op, 0)]
+    moved.sort(key=lambda op: (b.get(op, 0) - a.get(op, 0), op))
+    rows += [_row(op, a.get(op, 0), b.get(op, 0)) for op in moved]
     columns = (
         Column("what", "", "name"),
         Column("before", "before"),
