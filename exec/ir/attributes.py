@@ -14,8 +14,10 @@ from onnx_graphsurgeon.util import misc
 
 from exec import dtypes
 from exec.errors import InvalidModel
+from exec.ir.elements import make_constant
 from exec.ir.graph import Opaque
 from exec.ir.names import set_text, text, to_bytes
+from exec.ir.tensorcheck import check_tensor
 from exec.ir.weights import Weight
 
 if TYPE_CHECKING:
@@ -51,8 +53,8 @@ def import_attribute(proto: Any, importer: Importer, scope: Scope | None, earlie
     elif kind == _TENSOR:
         if not proto.HasField("t"):
             return Opaque([proto], importer.store)
-        from exec.ir.importer import make_constant
-
+        if importer.checks:
+            check_tensor(proto.t, importer.store, importer.findings, f"attribute {text(proto.name)!r}: tensor")
         return make_constant(text(proto.t.name), Weight(proto.t, importer.store))
     elif kind == _GRAPH:
         if not proto.HasField("g") or scope is None:
@@ -138,9 +140,7 @@ def schema_types(op: str, domain: str, opset: int) -> dict[str, int]:
     """Attribute name → AttributeProto type, from the specification; empty where it does not know the op."""
     try:
         schema = onnx.defs.get_schema(op, opset, domain)
-    except Exception as error:
-        if type(error).__name__ != "SchemaError":
-            raise
+    except onnx.defs.SchemaError:
         return {}
     attributes: dict[str, Any] = dict(schema.attributes)
     return {name: int(attribute.type.value) for name, attribute in attributes.items()}

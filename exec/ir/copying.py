@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from exec.ir.elements import links
 from exec.ir.graph import Constant, Function, Graph, Node, Variable
-from exec.ir.importer import links
 from exec.ir.names import copy_of
 from exec.ir.records import Annotation, Records
 

@@ -10,8 +10,8 @@ import onnx_graphsurgeon as gs
 
 from exec.ir import attributes, infos, initializers
 from exec.ir.graph import Constant, Function, Graph, Node, Opaque
-from exec.ir.importer import default_opset, standard
 from exec.ir.names import copy_of, set_text, set_texts, text
+from exec.ir.opsets import default_opset, standard
 from exec.ir.records import Records
 from exec.ir.scope import Level
 from exec.ir.store import Blob, Store
@@ -57,7 +57,8 @@ class Exporter:
             wanted = [onnx.helper.make_opsetid("", graph.opset)]
         else:
             wanted = [copy_of(entry) for entry in graph.import_domains]
-        if default_opset(wanted) != graph.opset:
+        # A default domain nobody imports counts as version 1, and stays unwritten.
+        if graph.opset != graph._imported_opset and default_opset(wanted) != graph.opset:
             defaults = [entry for entry in wanted if standard(text(entry.domain)) == ""]
             for entry in defaults:
                 entry.version = graph.opset

@@ -325,6 +325,7 @@ class Graph(_Described, gs.Graph):
 
     _g: onnx.GraphProto | None = None
     _records: Records | None = None
+    _imported_opset: int | None = None
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""ModelProto → graph: own code, because graphsurgeon's drops fields, renames in the caller's proto and disconnects captured values.
+"""ModelProto → graph: own code, because graphsurgeon's drops fields, renames in the caller's proto and disconnects captures.
 
-Two phases per graph: every local name is declared (initializers, inputs, node outputs), then nodes are linked. A name that is not
-local is looked up in the outer scopes; one that is nowhere becomes a local Variable and a note.
+Two phases per graph: every local name is declared (initializers, inputs, node outputs), then nodes are linked. A name that is
+not local is looked up in the outer scopes; one that is nowhere becomes a local Variable and an error to report.
 
 The message handed in is taken apart: its lists move into the graph's records, what is left stays attached as the shell.
 """
@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from exec.ir.attributes import import_attribute
-from exec.ir.graph import Constant, Function, Graph, Node, Variable
-from exec.ir.links import Links
+from exec.ir.elements import links, make_constant, make_variable
+from exec.ir.graph import Function, Graph, Node, Variable
 from exec.ir.names import copy_of, is_utf8, text
-from exec.ir.notes import Note
+from exec.ir.notes import Findings
+from exec.ir.opsets import default_opset, standard
 from exec.ir.records import Annotation, Initializer, Listed, Origin, Records
+from exec.ir.sorting import find_cycle
 from exec.ir.store import Store
+from exec.ir.tensorcheck import check_tensor
 from exec.ir.valuetypes import read_type
 from exec.ir.weights import SparseWeight, Weight
 
@@ -25,14 +28,23 @@ if TYPE_CHECKING:
     import onnx
 
 _new, _set = object.__new__, object.__setattr__
+_LISTS = ("node", "initializer", "sparse_initializer", "input", "output", "value_info", "quantization_annotation")
 
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one graph and of those around it."""
+    """The names of one graph and of those around it.
 
-    names: dict[str | bytes, Any] = field(default_factory=dict)
+    place    how messages name the graph
+    sources  names that have a value before any node runs
+    late     a node reads what a node behind it makes
+    """
+
+    place: str
     outer: Scope | None = None
+    names: dict[str | bytes, Any] = field(default_factory=dict)
+    sources: set[str | bytes] = field(default_factory=set)
+    late: bool = False
 
     def find(self, name: str | bytes) -> Any:
         """The tensor a name means here, or None."""
@@ -40,26 +52,31 @@ class Scope:
         while scope is not None:
             tensor = scope.names.get(name)
             if tensor is not None:
+                if not tensor.inputs and name not in scope.sources:
+                    scope.late = True
                 return tensor
             scope = scope.outer
         return None
 
 
 class Importer:
-    """One import: what all graphs of a model share."""
+    """One import: what all graphs of a model share.
 
-    def __init__(self, store: Store) -> None:
+    findings  what is odd or wrong; None for a model of our own making, which is not checked again
+    """
+
+    def __init__(self, store: Store, findings: Findings | None) -> None:
         self.store = store
-        self.notes: list[Note] = []
+        self.checks = findings is not None
+        self.findings = Findings() if findings is None else findings
         self.functions: list[Function] = []
         self.opset = 0
-        self.domains: Any = None
         self.hides_defaults = False
 
     def model(self, proto: onnx.ModelProto) -> Graph:
         """The graph of `proto`, which is left as the shell: without graph and functions."""
-        self.domains = list(proto.opset_import)
-        self.opset = default_opset(self.domains)
+        domains = list(proto.opset_import)
+        self.opset = default_opset(domains) or 1
         self.hides_defaults = proto.ir_version < 4
         for item in list(proto.functions):
             self.functions.append(self._function(item))
@@ -67,70 +84,74 @@ class Importer:
         message = proto.graph
         graph = self.graph(message, None)
         proto.ClearField("graph")
-        graph.import_domains = [copy_of(entry) for entry in self.domains]
+        graph.import_domains = [copy_of(entry) for entry in domains]
         graph.producer_name = text(proto.producer_name)
         graph.producer_version = text(proto.producer_version)
         graph.ir_version = int(proto.ir_version)
         return graph
 
-    def graph(self, proto: onnx.GraphProto, outer: Scope | None, in_model: bool = True) -> Graph:
+    def graph(self, proto: onnx.GraphProto, outer: Scope | None) -> Graph:
         """A graph or subgraph."""
         graph: Graph = _new(Graph)
         records = Records()
-        scope = Scope({}, outer)
-        used_outputs: set[int] = set()
-        self._initializers(proto, scope, records, hide=self.hides_defaults and outer is None and in_model)
-        graph.inputs = self._inputs(proto.input, scope, records)
+        scope = Scope(f"graph {text(proto.name)!r}", outer)
+        self._initializers(proto, scope, records, hide=self.hides_defaults and outer is None)
+        self._infos(proto.input, scope, records.inputs, declare="input")
+        graph.inputs = [entry.tensor for entry in records.inputs if isinstance(entry.tensor, Variable)]
+        scope.sources.update(scope.names)
         protos = list(proto.node)
         self._declare_outputs(protos, scope)
         graph.nodes = [self.node(item, scope) for item in protos]
-        self._infos(proto.output, scope, records.outputs, declare=True)
+        self._infos(proto.output, scope, records.outputs, declare="output")
         graph.outputs = [entry.tensor for entry in records.outputs]
-        used_outputs.update(id(tensor) for tensor in graph.outputs)
         self._infos(proto.value_info, scope, records.value_info)
-        records.initializers = self._with_uses(records.initializers, used_outputs)
-        records.sparse = self._with_uses(records.sparse, used_outputs)
+        kept = {id(tensor) for tensor in graph.outputs}
+        records.initializers = _with_uses(records.initializers, kept)
+        records.sparse = _with_uses(records.sparse, kept)
         for entry in proto.quantization_annotation:
-            parameters = tuple(scope.find(p.value) for p in entry.quant_parameter_tensor_names)
+            parameters = tuple(scope.find(item.value) for item in entry.quant_parameter_tensor_names)
             records.annotations.append(Annotation(scope.find(entry.tensor_name), entry, parameters))
-        self._finish(graph, text(proto.name), records)
-        for field_name in (
-            "node",
-            "initializer",
-            "sparse_initializer",
-            "input",
-            "output",
-            "value_info",
-            "quantization_annotation",
-        ):
-            proto.ClearField(field_name)
+        self._finish(graph, text(proto.name), records, scope)
+        for name in _LISTS:
+            proto.ClearField(name)
         graph._g = proto
         return graph
 
-    def _finish(self, graph: Graph, name: str, records: Records) -> None:
+    def _finish(self, graph: Graph, name: str, records: Records, scope: Scope) -> None:
         graph.name = name
         graph._records = records
-        graph.opset = self.opset
+        graph.opset = graph._imported_opset = self.opset
         graph.import_domains = None
         graph.producer_name = graph.producer_version = ""
         graph.ir_version = None
         graph.name_idx = 0
         graph._functions = self.functions
+        if scope.late and self.checks:
+            stuck = find_cycle(graph)
+            if stuck is not None:
+                self.findings.error(
+                    "cycle", f"node {stuck.name or stuck.op!r} in {scope.place}", "it needs its own output"
+                )
+            else:
+                self.findings.note("unsorted", scope.place, "nodes stand before nodes they read from")
 
     def _function(self, proto: onnx.FunctionProto) -> Function:
         outer_opset, self.opset = self.opset, default_opset(proto.opset_import) or self.opset
         function: Function = _new(Function)
-        records, scope = Records(), Scope()
+        records, scope = Records(), Scope(f"function {text(proto.name)!r}")
         inputs = [text(name) for name in proto.input]
         for name in inputs:
+            if name in scope.names:
+                self.findings.error("duplicate-name", scope.place, f"two of its inputs are called {name!r}")
             scope.names.setdefault(name, make_variable(name))
+        scope.sources.update(scope.names)
         protos = list(proto.node)
         self._declare_outputs(protos, scope)
         function.inputs = [scope.names[name] for name in inputs]
         function.nodes = [self.node(item, scope) for item in protos]
         function.outputs = [self._value(name, scope) for name in proto.output]
         self._infos(proto.value_info, scope, records.value_info)
-        self._finish(function, text(proto.name), records)
+        self._finish(function, text(proto.name), records, scope)
         function.import_domains = [copy_of(entry) for entry in proto.opset_import]
         function.domain = standard(text(proto.domain))
         if proto.overload:
@@ -146,13 +167,18 @@ class Importer:
 
     def _initializers(self, proto: onnx.GraphProto, scope: Scope, records: Records, hide: bool) -> None:
         defaults = set() if not proto.input else {entry.name for entry in proto.input}
-        names = scope.names
-        entries: list[tuple[Any, Any, list[Initializer], Any]] = [
-            (item, item.name, records.initializers, Weight) for item in proto.initializer
+        names, checks = scope.names, self.checks
+        entries: list[tuple[Any, Any, list[Initializer]]] = [
+            (item, item.name, records.initializers) for item in proto.initializer
         ]
-        entries += [(item, item.values.name, records.sparse, SparseWeight) for item in proto.sparse_initializer]
-        for item, raw_name, target, kind in entries:
-            weight = kind(item, self.store)
+        entries += [(item, item.values.name, records.sparse) for item in proto.sparse_initializer]
+        for item, raw_name, target in entries:
+            is_dense = target is records.initializers
+            weight = Weight(item, self.store) if is_dense else SparseWeight(item, self.store)
+            if checks:
+                check_tensor(item if is_dense else item.values, self.store, self.findings, "initializer")
+                if not is_dense:
+                    check_tensor(item.indices, self.store, self.findings, "indices of sparse initializer")
             tensor = names.get(raw_name)
             primary = tensor is None
             if tensor is None:
@@ -164,25 +190,19 @@ class Importer:
                     tensor = make_constant(name, weight)
                 if name:
                     names[raw_name] = names[name] = tensor
+                    self._check_shadow(name, scope)
             else:
-                self.note(
-                    "duplicate-name",
-                    f"initializer {text(raw_name)!r}",
-                    "two initializers have this name; the first one counts",
+                self.findings.error(
+                    "duplicate-name", f"initializer {text(raw_name)!r}", "two initializers have this name"
                 )
             target.append(Initializer(tensor, item, weight, True, primary))
 
-    def _inputs(self, protos: Any, scope: Scope, records: Records) -> list[Any]:
-        self._infos(protos, scope, records.inputs, declare=True, local=True)
-        return [entry.tensor for entry in records.inputs if isinstance(entry.tensor, Variable)]
-
-    def _infos(
-        self, protos: Any, scope: Scope, target: list[Listed], declare: bool = False, local: bool = False
-    ) -> None:
+    def _infos(self, protos: Any, scope: Scope, target: list[Listed], declare: str = "") -> None:
+        """Resolve a list of ValueInfoProtos; names nothing has are declared if `declare` says what they are."""
         names = scope.names
         for item in protos:
             tensor = names.get(item.name)
-            if tensor is None and not local:
+            if tensor is None and declare != "input":
                 tensor = scope.find(item.name)
                 if tensor is not None:
                     target.append(Listed(tensor, item))
@@ -191,45 +211,77 @@ class Importer:
                 if not declare:
                     target.append(Listed(None, item))
                     continue
-                tensor = self._declare(item.name, scope, "value")
-            dtype, shape, kind = read_type(item.type) if item.HasField("type") else (None, None, None)
-            origin = tensor._t
-            if origin is not None:
-                dtype = dtype if origin.dtype is None else origin.dtype
-                shape = shape if origin.shape is None else origin.shape
-                kind = kind if origin.type is None else origin.type
-            if isinstance(tensor, Variable):
-                _set(tensor, "dtype", dtype)
-                _set(tensor, "shape", None if shape is None else list(shape))
-                _set(tensor, "type", kind)
-            first = item if origin is None else origin.proto
-            _set(tensor, "_t", Origin(tensor.name, dtype, shape, kind, first))
+                tensor = self._declare(item.name, scope, declare)
+                if declare == "output":
+                    self.findings.error(
+                        "dangling-value", f"output {tensor.name!r} of {scope.place}", "nothing produces it"
+                    )
+            elif declare == "input" and any(entry.tensor is tensor for entry in target):
+                self.findings.error(
+                    "duplicate-name", f"input {tensor.name!r}", f"two inputs of {scope.place} have this name"
+                )
+            self._describe(tensor, item)
             target.append(Listed(tensor, item))
+
+    @staticmethod
+    def _describe(tensor: Any, item: onnx.ValueInfoProto) -> None:
+        """Take over what a ValueInfoProto says; where two speak of one tensor, what the first leaves open."""
+        dtype, shape, kind = read_type(item.type) if item.HasField("type") else (None, None, None)
+        origin = tensor._t
+        if origin is not None:
+            dtype = dtype if origin.dtype is None else origin.dtype
+            shape = shape if origin.shape is None else origin.shape
+            kind = kind if origin.type is None else origin.type
+        if isinstance(tensor, Variable):
+            _set(tensor, "dtype", dtype)
+            _set(tensor, "shape", None if shape is None else list(shape))
+            _set(tensor, "type", kind)
+        _set(tensor, "_t", Origin(tensor.name, dtype, shape, kind, item if origin is None else origin.proto))
 
     def _declare_outputs(self, protos: list[Any], scope: Scope) -> None:
         names = scope.names
         for item in protos:
             for name in item.output:
-                if name and name not in names:
+                if not name:
+                    continue
+                if name not in names:
                     self._declare(name, scope, "value")
+                else:
+                    what = (
+                        "an input or initializer has this name, too"
+                        if name in scope.sources
+                        else "two nodes produce it"
+                    )
+                    self.findings.error(
+                        "duplicate-name", f"value {text(name)!r} of node {text(item.name) or item.op_type!r}", what
+                    )
 
     def _declare(self, name: str | bytes, scope: Scope, kind: str) -> Variable:
         decoded = self._named(name, kind)
         tensor = make_variable(decoded)
         if name:
             scope.names[name] = scope.names[decoded] = tensor
+            self._check_shadow(decoded, scope)
         return tensor
+
+    def _check_shadow(self, name: str, scope: Scope) -> None:
+        outer = scope.outer
+        while outer is not None:
+            if name in outer.names:
+                self.findings.error(
+                    "shadowed-name",
+                    f"value {name!r} of {scope.place}",
+                    f"{outer.place} around it has a value of this name",
+                )
+            outer = outer.outer
 
     def _named(self, name: str | bytes, kind: str) -> str:
         if type(name) is str:
             return name
         decoded = text(name)
         if not is_utf8(decoded):
-            self.note("name-not-utf8", f"{kind} {decoded!r}", "the name is not UTF-8; it is kept as it is")
+            self.findings.error("name-not-utf8", f"{kind} {decoded!r}", "its name is not UTF-8")
         return decoded
-
-    def note(self, code: str, where: str, message: str) -> None:
-        self.notes.append(Note(code, where, message))
 
     def _value(self, name: str | bytes, scope: Scope) -> Any:
         if not name:
@@ -237,30 +289,33 @@ class Importer:
         tensor = scope.find(name)
         if tensor is None:
             tensor = self._declare(name, scope, "value")
-            self.note("dangling-value", f"value {tensor.name!r}", "nothing produces it: no node, input or initializer")
+            self.findings.error(
+                "dangling-value",
+                f"value {tensor.name!r} in {scope.place}",
+                "nothing produces it: no node, input or initializer",
+            )
         return tensor
 
     def node(self, proto: onnx.NodeProto, scope: Scope) -> Node:
         """A node, linked to the tensors its names mean in `scope`."""
         node: Node = _new(Node)
-        _set(node, "op", text(proto.op_type))
-        _set(node, "name", text(proto.name))
+        _set(node, "op", self._named(proto.op_type, "op type"))
+        _set(node, "name", self._named(proto.name, "node"))
         _set(node, "domain", standard(text(proto.domain)))
         _set(node, "_o", proto)
         inputs, outputs = links(node, "outputs"), links(node, "inputs")
         _set(node, "inputs", inputs)
         _set(node, "outputs", outputs)
-        local, append = scope.names, list.append
+        local, sources, append = scope.names, scope.sources, list.append
         for name in proto.input:
             tensor = local.get(name)
             if tensor is None:
                 tensor = self._value(name, scope)
+            elif not tensor.inputs and name not in sources:
+                scope.late = True
             append(inputs, tensor)
             append(tensor.outputs, node)
-        for name in proto.output:
-            tensor = local[name] if name else make_variable("")
-            append(outputs, tensor)
-            append(tensor.inputs, node)
+        # Before the outputs are linked: a subgraph that reads them is a cycle, and seen as reading what is not there yet.
         attrs: dict[str, Any] = {}
         for item in proto.attribute:
             name = text(item.name)
@@ -269,55 +324,17 @@ class Importer:
             else:
                 attrs[name] = import_attribute(item, self, scope)
         _set(node, "attrs", attrs)
+        for name in proto.output:
+            tensor = local[name] if name else make_variable("")
+            append(outputs, tensor)
+            append(tensor.inputs, node)
         if proto.overload:
             _set(node, "overload", text(proto.overload))
         return node
 
-    @staticmethod
-    def _with_uses(entries: list[Initializer], outputs: set[int]) -> list[Initializer]:
-        return [
-            entry if entry.tensor.outputs or id(entry.tensor) in outputs else entry._replace(used=False)
-            for entry in entries
-        ]
 
-
-def links(owner: Any, field_name: str) -> Links:
-    made: Links = Links.__new__(Links)
-    made.parent_obj = owner
-    made.field_name = field_name
-    return made
-
-
-def make_variable(name: str) -> Variable:
-    """A Variable nothing is known of yet."""
-    tensor: Variable = _new(Variable)
-    _set(tensor, "name", name)
-    _set(tensor, "inputs", links(tensor, "outputs"))
-    _set(tensor, "outputs", links(tensor, "inputs"))
-    _set(tensor, "dtype", None)
-    _set(tensor, "shape", None)
-    _set(tensor, "type", "tensor_type")
-    return tensor
-
-
-def make_constant(name: str, weight: Weight) -> Constant:
-    """A Constant as it came from a file."""
-    tensor: Constant = _new(Constant)
-    _set(tensor, "name", name)
-    _set(tensor, "inputs", links(tensor, "outputs"))
-    _set(tensor, "outputs", links(tensor, "inputs"))
-    _set(tensor, "_values", weight)
-    _set(tensor, "_src", weight)
-    _set(tensor, "data_location", None)
-    _set(tensor, "_export_dtype", None)
-    return tensor
-
-
-def standard(domain: str) -> str:
-    """The domain as the graph says it: "" for both spellings of the default one."""
-    return "" if domain == "ai.onnx" else domain
-
-
-def default_opset(entries: Any) -> int:
-    """The version of the default domain, 0 if it is not imported; the newest if it is imported twice."""
-    return max((int(entry.version) for entry in entries if standard(text(entry.domain)) == ""), default=0)
+def _with_uses(entries: list[Initializer], outputs: set[int]) -> list[Initializer]:
+    return [
+        entry if entry.tensor.outputs or id(entry.tensor) in outputs else entry._replace(used=False)
+        for entry in entries
+    ]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from exec.ir.collector import no_gc
 from exec.ir.exporter import Exporter
 from exec.ir.graph import Constant, Function, Graph, Variable
-from exec.ir.importer import Importer, standard
+from exec.ir.importer import Importer
 from exec.ir.names import copy_of, text
-from exec.ir.notes import Note
+from exec.ir.notes import Findings, Note
+from exec.ir.opsets import standard
 from exec.ir.store import Blob, Store
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Model:
         self.graph = graph
         self.path = path
         self.notes = notes
-        self._shell = shell
+        self.shell = shell
         self.store = store
         self._has_graph = has_graph
 
@@ -109,7 +110,7 @@ class Model:
         """The stripped ModelProto: tokens of `store` stand for large weights."""
         with no_gc():
             exporter = Exporter(self.store, self._lists_initializers(), self._protected())
-            return Export(exporter.model(self.graph, self._shell, self._has_graph), exporter.hold)
+            return Export(exporter.model(self.graph, self.shell, self._has_graph), exporter.hold)
 
     def _lists_initializers(self) -> bool:
         """Before IR version 4 every initializer is also listed as an input."""
@@ -119,11 +120,11 @@ class Model:
         """Initializers that training information refers to by name."""
         return frozenset(
             text(entry.value)
-            for info in self._shell.training_info
+            for info in self.shell.training_info
             for entry in (*info.initialization_binding, *info.update_binding)
         ) | frozenset(
             text(entry.key)
-            for info in self._shell.training_info
+            for info in self.shell.training_info
             for entry in (*info.initialization_binding, *info.update_binding)
         )
 
@@ -150,7 +151,7 @@ class Model:
         with no_gc():
             return Model(
                 copy_graph(self.graph),
-                copy_of(self._shell),
+                copy_of(self.shell),
                 self.store,
                 path=self.path,
                 notes=self.notes,
@@ -183,9 +184,9 @@ class Snapshot:
         """An independent model, byte-equal to the one the snapshot is of."""
         import onnx
 
-        return build(
-            onnx.ModelProto.FromString(zlib.decompress(self.data)), self.store, self.path, self.notes, keep_notes=True
-        )
+        model = build(onnx.ModelProto.FromString(zlib.decompress(self.data)), self.store, self.path, None)
+        model.notes = self.notes
+        return model
 
 
 def _info(tensor: Variable | Constant) -> ValueInfo:
@@ -195,32 +196,37 @@ def _info(tensor: Variable | Constant) -> ValueInfo:
     )
 
 
-def load(source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, allow_outside: bool = False) -> Model:
+def load(
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, allow_outside: bool = False, strict: bool = True
+) -> Model:
     """Open a model: a path, a file's bytes, or a ModelProto (which is neither kept nor changed).
 
     allow_outside  read external data from anywhere the file names, not only from the model's folder
+    strict         refuse a model that breaks the specification; False opens it as it is, with notes of what is wrong
     """
     from exec.ir import opening
+    from exec.ir.structure import check_model, refuse
 
     path = None
     if isinstance(source, bytes | bytearray | memoryview):
-        proto, store, notes = opening.open_bytes(bytes(source), allow_outside)
+        proto, store = opening.open_bytes(bytes(source), allow_outside)
     elif isinstance(source, str | os.PathLike):
         path = Path(source)
-        proto, store, notes = opening.open_path(path, allow_outside)
+        proto, store = opening.open_path(path, allow_outside)
     else:
-        proto, store, notes = opening.open_proto(source, allow_outside)
-    return build(proto, store, path, tuple(notes))
+        proto, store = opening.open_proto(source, allow_outside)
+    findings = Findings()
+    model = build(proto, store, path, findings)
+    check_model(model, findings)
+    model.notes = tuple(findings.notes)
+    if strict:
+        refuse(model)
+    return model
 
 
-def build(
-    proto: onnx.ModelProto, store: Store, path: Path | None, notes: tuple[Note, ...] = (), keep_notes: bool = False
-) -> Model:
+def build(proto: onnx.ModelProto, store: Store, path: Path | None, findings: Findings | None) -> Model:
     """The model of a stripped ModelProto that is given away: it becomes the shell."""
     has_graph = proto.HasField("graph")
     with no_gc():
-        importer = Importer(store)
-        graph = importer.model(proto)
-    if not keep_notes:
-        notes = (*notes, *importer.notes)
-    return Model(graph, proto, store, path=path, notes=notes, has_graph=has_graph)
+        graph = Importer(store, findings).model(proto)
+    return Model(graph, proto, store, path=path, has_graph=has_graph)

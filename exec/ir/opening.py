@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from exec.errors import InvalidModel, UnreadableModel
 from exec.ir import fs, sniff, wire
 from exec.ir.external import DataFiles, for_model
-from exec.ir.notes import Note
+from exec.ir.protobuf import DecodeError, EncodeError
 from exec.ir.sources import MAP_ABOVE, FileSource, MemorySource, Source
 from exec.ir.store import TWO_GB, Store
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import onnx
 
 
-def open_path(path: Path, allow_outside: bool) -> tuple[onnx.ModelProto, Store, list[Note]]:
+def open_path(path: Path, allow_outside: bool) -> tuple[onnx.ModelProto, Store]:
     """Parse a file without its large weights."""
     where = f"file {os.fspath(path)}"
     try:
@@ -42,18 +42,16 @@ def open_path(path: Path, allow_outside: bool) -> tuple[onnx.ModelProto, Store, 
     return parse(source, where, for_model(path, allow_outside))
 
 
-def open_bytes(data: bytes, allow_outside: bool, where: str = "bytes") -> tuple[onnx.ModelProto, Store, list[Note]]:
+def open_bytes(data: bytes, allow_outside: bool, where: str = "bytes") -> tuple[onnx.ModelProto, Store]:
     """Parse a serialized model."""
     return parse(MemorySource(data), where, DataFiles(None, allow_outside=allow_outside))
 
 
-def open_proto(proto: onnx.ModelProto, allow_outside: bool) -> tuple[onnx.ModelProto, Store, list[Note]]:
+def open_proto(proto: onnx.ModelProto, allow_outside: bool) -> tuple[onnx.ModelProto, Store]:
     """A ModelProto by way of its bytes: the caller's is neither kept nor changed."""
     try:
         data = proto.SerializeToString()
-    except Exception as error:
-        if not isinstance(error, ValueError) and type(error).__name__ != "EncodeError":
-            raise
+    except (ValueError, EncodeError) as error:
         raise InvalidModel(
             "the ModelProto cannot be serialized",
             why=str(error).split("\n")[0],
@@ -62,11 +60,11 @@ def open_proto(proto: onnx.ModelProto, allow_outside: bool) -> tuple[onnx.ModelP
     if not data:
         import onnx as library
 
-        return library.ModelProto(), Store(), []
+        return library.ModelProto(), Store()
     return open_bytes(data, allow_outside, "ModelProto")
 
 
-def parse(source: Source, where: str, files: DataFiles) -> tuple[onnx.ModelProto, Store, list[Note]]:
+def parse(source: Source, where: str, files: DataFiles) -> tuple[onnx.ModelProto, Store]:
     """Strip and parse; what is no model is named."""
     kind = sniff.by_head(source.read(0, sniff.HEAD), source.size)
     if kind is not None:
@@ -88,7 +86,7 @@ def parse(source: Source, where: str, files: DataFiles) -> tuple[onnx.ModelProto
         )
     if not store.spans:
         store.source = None
-    return proto, store, []
+    return proto, store
 
 
 def _stripped(source: Source, store: Store) -> tuple[onnx.ModelProto, int]:
@@ -102,9 +100,7 @@ def _stripped(source: Source, store: Store) -> tuple[onnx.ModelProto, int]:
         raise UnreadableModel("this is not an ONNX model, or only a part of one", why=found, hint=again) from error
     try:
         proto = onnx.ModelProto.FromString(stripped.data)
-    except Exception as error:
-        if type(error).__name__ != "DecodeError":
-            raise
+    except DecodeError as error:
         found = f"protobuf cannot parse it: {_first_line(error)}"
         raise UnreadableModel("this is not an ONNX model, or a damaged one", why=found, hint=again) from error
     store.spans = stripped.spans

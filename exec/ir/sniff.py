@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from exec.ir.protobuf import DecodeError
+
 HEAD = 4096
 PARSE_LIMIT = 64 << 20
 
@@ -109,7 +111,5 @@ def other_proto(read: Callable[[int, int], bytes], size: int) -> Kind | None:
 def _parsed(kind: Any, data: bytes) -> Any:
     try:
         return kind.FromString(data)
-    except Exception as error:
-        if type(error).__name__ != "DecodeError":
-            raise
+    except DecodeError:
         return None

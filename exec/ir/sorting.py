@@ -47,9 +47,29 @@ def reads(node: Node) -> list[Any]:
     return found
 
 
+def find_cycle(graph: Graph) -> Node | None:
+    """A node that needs its own output, or None; the graph itself, not the graphs inside it."""
+    order, stuck = _order(graph)
+    return graph.nodes[stuck] if order is not None and stuck >= 0 else None
+
+
 def _sort(graph: Graph) -> None:
+    order, stuck = _order(graph)
+    if order is None:
+        return
     nodes = graph.nodes
-    position = {id(node): at for at, node in enumerate(nodes)}
+    if stuck >= 0:
+        raise InvalidModel(
+            "the graph has a cycle",
+            f"node {nodes[stuck].name or nodes[stuck].op!r} in graph {graph.name!r}",
+            "it needs its own output",
+        )
+    nodes[:] = [nodes[at] for at in order]
+
+
+def _order(graph: Graph) -> tuple[list[int] | None, int]:
+    """New places of the nodes, None if they are in order; and a node on a cycle, -1 if there is none."""
+    nodes = graph.nodes
     producer: dict[int, int] = {}
     for at, node in enumerate(nodes):
         for tensor in node.outputs:
@@ -61,8 +81,8 @@ def _sort(graph: Graph) -> None:
         if needed and max(needed) >= at:
             in_order = False
         sources.append(needed)
-    if in_order and len(position) == len(nodes):
-        return
+    if in_order:
+        return None, -1
     missing = [len(needed) for needed in sources]
     readers: list[list[int]] = [[] for _ in nodes]
     for at, needed in enumerate(sources):
@@ -77,11 +97,16 @@ def _sort(graph: Graph) -> None:
             missing[reader] -= 1
             if missing[reader] == 0:
                 heapq.heappush(ready, reader)
-    if len(order) != len(nodes):
-        stuck = next(at for at, count in enumerate(missing) if count > 0)
-        raise InvalidModel(
-            "the graph has a cycle",
-            f"node {nodes[stuck].name or nodes[stuck].op!r} in graph {graph.name!r}",
-            "it needs its own output",
-        )
-    nodes[:] = [nodes[at] for at in order]
+    if len(order) == len(nodes):
+        return order, -1
+    return order, _on_cycle(sources, missing)
+
+
+def _on_cycle(sources: list[set[int]], missing: list[int]) -> int:
+    """A node that is on a cycle, not only behind one: walk back from a stuck node until one comes again."""
+    at = next(at for at, count in enumerate(missing) if count > 0)
+    seen: set[int] = set()
+    while at not in seen:
+        seen.add(at)
+        at = next(source for source in sources[at] if missing[source] > 0)
+    return at

@@ -1,0 +1,235 @@
+"""What is odd or wrong about a whole model: versions, domains, functions, control flow, names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from exec.errors import ExternalDataError, InvalidModel
+from exec.ir.editing import constant_value, walk
+from exec.ir.graph import Function, Graph, Node
+from exec.ir.names import text
+from exec.ir.notes import Findings, Note
+from exec.ir.opsets import standard
+from exec.ir.protobuf import has_unknown_fields
+
+if TYPE_CHECKING:
+    from exec.ir.model import Model
+
+MANY_NODES = 1_000_000
+MANY_STEPS = 1_000_000
+LONG_NAME = 1000
+_ODD_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_BRANCHES = {"If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",), "SequenceMap": ("body",)}
+
+
+def check_model(model: Model, findings: Findings) -> None:
+    """Add what is odd or wrong beyond single graphs, which the import has looked at."""
+    shell = model.shell
+    if has_unknown_fields(shell) or (model.graph._g is not None and has_unknown_fields(model.graph._g)):
+        findings.note("unknown-fields", "model", "it has fields this version of ONNX does not know; they are kept")
+    if model.ir_version > onnx.IR_VERSION:
+        findings.note(
+            "newer-ir", "model", f"IR version {model.ir_version} is newer than {onnx.IR_VERSION}, the newest known"
+        )
+    for note in model.store.files.notes.values():
+        findings.note(note.code, note.where, note.message)
+    imported = _check_imports(model.graph.import_domains or (), "model", findings)
+    if not imported and model.ir_version >= 3 and model.graph.nodes:
+        findings.error("no-opset", "model", "it imports no operator set")
+    for graph in walk(model.graph):
+        _check_nodes(graph, findings)
+    if model.functions:
+        _Functions(model, findings).check()
+    for function in model.functions:
+        for graph in walk(function):
+            _check_nodes(graph, findings)
+
+
+def refuse(model: Model) -> None:
+    """Raise for the first error among a model's notes."""
+    errors = [note for note in model.notes if note.is_error]
+    if not errors:
+        return
+    first = errors[0]
+    where = f"{first.where}, file {os.fspath(model.path)}" if model.path is not None else first.where
+    more = f"and {len(errors) - 1} more like it" if len(errors) > 1 else ""
+    if first.code == "external-data":
+        raise ExternalDataError(first.message, where, more)
+    raise InvalidModel(_sentence(first), where, more, "`owb check` lists all that is wrong")
+
+
+def _sentence(note: Note) -> str:
+    return f"the model is not valid: {note.message}"
+
+
+def _check_imports(entries: Any, place: str, findings: Findings) -> dict[str, int]:
+    versions: dict[str, int] = {}
+    for entry in entries:
+        domain, version = standard(text(entry.domain)), int(entry.version)
+        shown = domain or "ai.onnx"
+        if versions.setdefault(domain, version) != version:
+            findings.error("opset-conflict", place, f"it imports {shown} at versions {versions[domain]} and {version}")
+        known = _known_version(domain)
+        if version < 1:
+            findings.error("opset-version", place, f"it imports {shown} at version {version}")
+        elif known and version > known:
+            findings.note("newer-opset", place, f"{shown} {version} is newer than {known}, the newest known")
+    return versions
+
+
+def _known_version(domain: str) -> int:
+    if domain == "":
+        return int(onnx.defs.onnx_opset_version())
+    known = {str(key): int(value[1]) for key, value in onnx.defs.C.schema_version_map().items()}
+    return known.get(domain, 0)
+
+
+def _check_nodes(graph: Graph, findings: Findings) -> None:
+    odd = _ODD_CHARACTER.search
+    for node in graph.nodes:
+        if node.op in _BRANCHES and not node.domain:
+            _check_branches(node, findings)
+        if odd(node.name) or len(node.name) > LONG_NAME:
+            findings.note("odd-name", f"node {node.name[:40]!r}", "its name has control characters or is very long")
+        for tensor in node.outputs:
+            if odd(tensor.name) or len(tensor.name) > LONG_NAME:
+                findings.note(
+                    "odd-name", f"value {tensor.name[:40]!r}", "its name has control characters or is very long"
+                )
+    for tensor in graph.inputs:
+        if odd(tensor.name) or len(tensor.name) > LONG_NAME:
+            findings.note("odd-name", f"input {tensor.name[:40]!r}", "its name has control characters or is very long")
+
+
+def _check_branches(node: Node, findings: Findings) -> None:
+    for name in _BRANCHES[node.op]:
+        if name not in node.attrs:
+            findings.error("missing-branch", f"node {node.name or node.op!r}", f"{node.op} has no {name}")
+    if node.op == "Loop":
+        steps = constant_value(node.inputs[0]) if node.inputs and node.inputs[0].name else None
+        if steps is not None and steps.size == 1 and int(steps.reshape(-1)[0]) > MANY_STEPS:
+            findings.note(
+                "long-loop", f"node {node.name or node.op!r}", f"it may run {int(steps.reshape(-1)[0]):,} times"
+            )
+        has_count = bool(node.inputs) and bool(node.inputs[0].name)
+        if not has_count and _never_stops(node):
+            findings.note("endless-loop", f"node {node.name or node.op!r}", "nothing ever stops it")
+
+
+def _never_stops(node: Node) -> bool:
+    """A Loop without a count whose condition is true, and that its body does not change."""
+    if len(node.inputs) > 1 and node.inputs[1].name:
+        start = constant_value(node.inputs[1])
+        if start is None or not np.all(start):
+            return False
+    body = node.attrs.get("body")
+    if not isinstance(body, Graph) or not body.outputs:
+        return False
+    going_on = body.outputs[0]
+    while len(going_on.inputs) == 1 and going_on.inputs[0].op == "Identity":
+        going_on = going_on.inputs[0].inputs[0]
+    value = constant_value(going_on)
+    return (value is not None and bool(np.all(value))) or (len(body.inputs) > 1 and going_on is body.inputs[1])
+
+
+class _Functions:
+    """The model's functions, by what a call names."""
+
+    def __init__(self, model: Model, findings: Findings) -> None:
+        self.model, self.findings = model, findings
+        self.known: dict[tuple[str, str, str], Function] = {}
+        # Callees before callers.
+        self.finished: list[Function] = []
+        for function in model.functions:
+            if self.known.setdefault(function.key, function) is not function:
+                findings.error(
+                    "duplicate-function", _place(function), "two functions have this domain, name and overload"
+                )
+
+    def check(self) -> None:
+        """Every function for itself, then calls of each other."""
+        for function in self.model.functions:
+            if not function.import_domains:
+                self.findings.error("no-opset", _place(function), "it imports no operator set")
+            _check_imports(function.import_domains or (), _place(function), self.findings)
+            if not function.domain and onnx.defs.has(function.name, max_inclusive_version=function.opset or 1):
+                self.findings.note(
+                    "function-hides-op", _place(function), "it stands for an operator of the specification"
+                )
+        for owner in (self.model.graph, *self.model.functions):
+            for graph in walk(owner):
+                for node, function in self._calls(graph):
+                    self._check_call(node, function)
+        if self._check_recursion():
+            total = self._expanded()
+            if total > MANY_NODES:
+                self.findings.note("explosion", "model", f"with its functions inlined it has {_about(total)} nodes")
+
+    def _calls(self, graph: Graph) -> Iterator[tuple[Node, Function]]:
+        for node in graph.nodes:
+            function = self.known.get((node.domain or "", node.op, node.overload))
+            if function is not None:
+                yield node, function
+
+    def _check_call(self, node: Node, function: Function) -> None:
+        for side, given, takes in (
+            ("inputs", len(node.inputs), len(function.inputs)),
+            ("outputs", len(node.outputs), len(function.outputs)),
+        ):
+            if given > takes:
+                where = f"node {node.name or node.op!r}"
+                self.findings.error("call-arity", where, f"it has {given} {side} and {_place(function)} has {takes}")
+
+    def _callees(self, owner: Graph) -> list[Function]:
+        return [function for graph in walk(owner) for _, function in self._calls(graph)]
+
+    def _check_recursion(self) -> bool:
+        """False if a function calls itself, directly or by way of others; walks without recursion of its own."""
+        done: set[int] = set()
+        self.finished.clear()
+        for root in self.model.functions:
+            if id(root) in done:
+                continue
+            path: list[tuple[Function, Iterator[Function]]] = [(root, iter(self._callees(root)))]
+            on_path = {id(root)}
+            while path:
+                function, callees = path[-1]
+                callee = next(callees, None)
+                if callee is None:
+                    path.pop()
+                    on_path.discard(id(function))
+                    done.add(id(function))
+                    self.finished.append(function)
+                elif id(callee) in on_path:
+                    self.findings.error("recursion", _place(callee), "it calls itself, directly or by way of others")
+                    return False
+                elif id(callee) not in done:
+                    path.append((callee, iter(self._callees(callee))))
+                    on_path.add(id(callee))
+        return True
+
+    def _expanded(self) -> int:
+        """Nodes of the main graph after inlining. Each function is counted once, callees before callers; nothing is expanded."""
+        sizes: dict[int, int] = {}
+        for owner in (*self.finished, self.model.graph):
+            total = 0
+            for graph in walk(owner):
+                total += len(graph.nodes)
+                for _, function in self._calls(graph):
+                    total += sizes[id(function)] - 1
+            sizes[id(owner)] = total
+        return sizes[id(self.model.graph)]
+
+
+def _place(function: Function) -> str:
+    return f"function {function.domain or 'ai.onnx'}::{function.name}"
+
+
+def _about(count: int) -> str:
+    return f"{count:,}" if count < 10**12 else f"about 10^{len(str(count)) - 1}"

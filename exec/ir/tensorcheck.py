@@ -1,0 +1,97 @@
+"""Whether a TensorProto says one thing: a known type, a shape, and exactly the data they need. Nothing is decoded or allocated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from exec import dtypes
+from exec.errors import ExternalDataError
+from exec.ir.names import text
+from exec.ir.notes import Findings
+
+if TYPE_CHECKING:
+    from exec.ir.store import Store
+
+_RAW_AND_TYPED = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+_EXTERNAL = 1
+_STRING = 8
+
+# Types kept in int32_data, and the values that fit them; narrower ones are packed two or four to a byte.
+_RANGES = {2: (0, 255), 3: (-128, 127), 4: (0, 65535), 5: (-32768, 32767), 9: (0, 1), 10: (0, 65535), 16: (0, 65535)}
+_BYTE_RANGE = (-128, 255)
+
+
+def check_tensor(proto: Any, store: Store, findings: Findings, place: str) -> None:
+    """Add what is wrong with a tensor; `place` is "initializer", "attribute 'value' of node 'c'"."""
+    code, dims = proto.data_type, proto.dims
+    row = dtypes.BY_CODE.get(code)
+    if row is None:
+        findings.error(
+            "unknown-type", _where(proto, place), f"its element type is {code}; the specification has 1 to 28"
+        )
+        return
+    count = 1
+    for dim in dims:
+        if dim < 0:
+            findings.error("negative-dim", _where(proto, place), f"its shape is {list(dims)}")
+            return
+        count *= dim
+    if proto.data_location == _EXTERNAL:
+        _check_external(proto, store, findings, place)
+    elif proto.HasField("raw_data"):
+        raw = proto.raw_data
+        length = store.raw_length(raw) if len(raw) == 32 else len(raw)
+        needed = (count * row.bits + 7) // 8
+        if code == _STRING:
+            findings.error("raw-string", _where(proto, place), "strings cannot be raw data")
+        elif length != needed:
+            findings.error(
+                "data-length",
+                _where(proto, place),
+                f"it has {length:,} bytes of data where {row.name}{list(dims)} needs {needed:,}",
+            )
+        elif any(len(getattr(proto, name)) for name in _RAW_AND_TYPED):
+            findings.error("two-data-fields", _where(proto, place), "it has raw data and typed data")
+    else:
+        _check_typed(proto, row, count, findings, place)
+
+
+def _check_typed(proto: Any, row: dtypes.DType, count: int, findings: Findings, place: str) -> None:
+    stored = len(getattr(proto, row.field))
+    needed = count
+    if row.bits in (2, 4, 6):
+        needed = dtypes.stored_bytes(row.code, count)
+    elif row.name.startswith("complex"):
+        needed = 2 * count
+    if stored != needed:
+        findings.error(
+            "data-length",
+            _where(proto, place),
+            f"it has {stored:,} values in {row.field} where {row.name}{list(proto.dims)} needs {needed:,}",
+        )
+        return
+    low, high = _RANGES.get(row.code, _BYTE_RANGE if row.field == "int32_data" and row.bits <= 8 else (0, 0))
+    if stored and high:
+        values = np.asarray(proto.int32_data)
+        if values.min() < low or values.max() > high:
+            findings.error("value-range", _where(proto, place), f"it has values that are no {row.name}")
+
+
+def _check_external(proto: Any, store: Store, findings: Findings, place: str) -> None:
+    try:
+        found = store.files.check(proto)
+    except ExternalDataError as error:
+        findings.error(
+            "external-data",
+            error.where or _where(proto, place),
+            "; ".join(part for part in (error.what, error.why, error.hint) if part),
+        )
+        return
+    for note in found:
+        findings.note(note.code, note.where, note.message)
+
+
+def _where(proto: Any, place: str) -> str:
+    return f"{place} {text(proto.name)!r}" if proto.name else place
