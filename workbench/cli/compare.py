@@ -1,0 +1,56 @@
+"""owb compare: run two models on the same inputs."""
+
+from __future__ import annotations
+
+import click
+
+from workbench.cli.options import FORMATS, feed_options
+from workbench.cli.output import emit, progress_bar, say
+
+_ENGINES = ["embedded", "onnxruntime", "reference"]
+
+
+@click.command()
+@click.argument("before", type=click.Path(), metavar="A")
+@click.argument("after", type=click.Path(), metavar="B")
+@feed_options
+@click.option("--engine", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs both.")
+@click.option("--engine-a", type=click.Choice(_ENGINES), help="What runs A, if not --engine.")
+@click.option("--engine-b", type=click.Choice(_ENGINES), help="What runs B, if not --engine.")
+@click.option(
+    "--max-error",
+    type=float,
+    metavar="SHARE",
+    help="Largest difference that counts as equal, as a share of a value's range.",
+)
+@click.option("--all", "whole", is_flag=True, help="List every aligned value, not only those that differ.")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How the result is written.",
+)
+@click.option("--json", "format", flag_value="json", help="Short for --format json.")
+def command(
+    before: str, after: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, engine_a: str | None, engine_b: str | None,
+    max_error: float | None, whole: bool, format: str,
+) -> int:  # fmt: skip
+    """Run A and B on the same inputs and line up every value they share: the first that differs, and where it was lost.
+
+    With one model twice and two engines it answers whether a runtime computes what another does. Exit 1 if an output differs.
+    """
+    import workbench
+    from workbench import feeding
+    from workbench.render.comparing import comparison_tables
+
+    one, other = workbench.load(before), workbench.load(after)
+    feeds = feeding.feeds_for(one, inputs, dims=feeding.parse_dims(dims), seed=seed)
+    for line in feeds.assumptions:
+        say(line)
+    engines = (engine_a or engine, engine_b or engine)
+    with progress_bar() as progress:
+        result = workbench.compare(one, other, feeds.values, engines=engines, tolerance=max_error, progress=progress)
+    emit(result, "comparison", comparison_tables(result, whole=whole or format != "table"), format)
+    return 0 if result.equal else 1
