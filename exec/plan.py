@@ -80,6 +80,7 @@ class Plan:
         self.arena = aligned_empty(self.arena_bytes)
         self.inputs = {n: None if slot is None else slot.bound(self.arena) for n, slot in given.items()}
         self.results = {n: builder.slots[n].bound(self.arena) for n in self.outputs if n in builder.slots}
+        self.weight_bytes = _weight_bytes(builder)
         self.steps: list[Step] = []
         self.units: list[Unit] = []
         self.variants: list[str] = []
@@ -167,6 +168,12 @@ def aligned_empty(nbytes: int) -> Array:
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
     start = -raw.__array_interface__["data"][0] % ALIGNMENT
     return raw[start : start + nbytes]
+
+
+def _weight_bytes(builder: Builder) -> int:
+    """Bytes of the constants the steps read, each counted once."""
+    arrays = {id(s.array): s.array for e in builder.emitted for s in e.slots if s.buffer is None}
+    return sum(array.nbytes for array in arrays.values())
 
 
 def _alive_bytes(builder: Builder) -> list[int]:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,20 @@ class Session:
                 if ready:
                     yield from ready
                     ready.clear()
+
+    @contextmanager
+    def ready(
+        self, feeds: Mapping[str, Value], *, cancel: Cancel | None = None
+    ) -> Iterator[tuple[Plan, dict[int, Value]]]:
+        """The plan for these inputs, and the inputs by value number; nobody else runs meanwhile."""
+        with self._lock:
+            given = self._given(feeds)
+            yield self.plan(given, list(self._wanted(None).values()), cancel=cancel), given
+
+    def trace_of(self, given: Mapping[int, Value]) -> Trace:
+        """The trace behind the plan for these inputs."""
+        fixed = self._fixed(given)
+        return self._trace(self._signature(given, fixed), given, fixed, None)
 
     def plan(
         self,
