@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exec.ir.collector import no_gc
-    from exec.ir.editing import constant_value, is_foldable, prune, remove_nodes, replace_all_uses, unique_name, walk
+    from exec.ir.editing import constant_value, is_foldable, prune, remove_nodes, replace_all_uses, walk
     from exec.ir.graph import Constant, Function, Graph, Node, Opaque, Tensor, Variable
     from exec.ir.model import Model, ValueInfo, load
+    from exec.ir.naming import Names, unique_name
     from exec.ir.notes import Note
     from exec.ir.sorting import reads, subgraphs_of, toposort
     from exec.ir.weights import Weight
 
 _HOMES = {
     "collector": ("no_gc",),
-    "editing": ("constant_value", "is_foldable", "prune", "remove_nodes", "replace_all_uses", "unique_name", "walk"),
+    "editing": ("constant_value", "is_foldable", "prune", "remove_nodes", "replace_all_uses", "walk"),
+    "naming": ("Names", "unique_name"),
     "graph": ("Constant", "Function", "Graph", "Node", "Opaque", "Tensor", "Variable"),
     "model": ("Model", "ValueInfo", "load"),
     "notes": ("Note",),
@@ -31,7 +33,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Constant", "Function", "Graph", "Model", "Node", "Note", "Opaque", "Tensor", "ValueInfo", "Variable", "Weight", "constant_value",
+    "Constant", "Function", "Graph", "Model", "Names", "Node", "Note", "Opaque", "Tensor", "ValueInfo", "Variable", "Weight", "constant_value",
     "is_foldable", "load", "no_gc", "prune", "reads", "remove_nodes", "replace_all_uses", "subgraphs_of", "toposort", "unique_name", "walk",
 ]  # fmt: skip
 

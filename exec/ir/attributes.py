@@ -18,6 +18,7 @@ from exec.ir.elements import make_constant
 from exec.ir.graph import Opaque
 from exec.ir.names import set_text, text, to_bytes
 from exec.ir.tensorcheck import check_tensor
+from exec.ir.tensors import in_attributes
 from exec.ir.weights import Weight
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ _FLOATS, _INTS, _STRINGS = A.FLOATS, A.INTS, A.STRINGS
 
 def import_attribute(proto: Any, importer: Importer, scope: Scope | None, earlier: Any = None, node: Any = None) -> Any:
     """The Python value of an attribute; `earlier` is the value of one of the same name before it in `node`."""
+    value = _value_of(proto, importer, scope, earlier, node)
+    if importer.checks and isinstance(value, Opaque):
+        for tensor, _ in in_attributes([proto]):
+            check_tensor(tensor, importer.store, importer.findings, f"attribute {text(proto.name)!r}: tensor")
+    return value
+
+
+def _value_of(proto: Any, importer: Importer, scope: Scope | None, earlier: Any, node: Any) -> Any:
     if earlier is not None:
         return Opaque([item for item in node.attribute if item.name == proto.name], importer.store)
     kind = proto.type

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exec import dtypes
+from exec.budget import element_count
 from exec.errors import OptionError
-from exec.ir import fs, wire
+from exec.ir import fs, tensors, wire
 from exec.ir.sources import Source
 from exec.ir.store import TWO_GB, Blob
 
@@ -78,13 +78,13 @@ class DataFile:
         split = policy.wanted or (policy.wanted is None and length > TWO_GB)
         if not has_external and not split:
             return None
-        tensors = list(tensors_in(export.proto))
-        external = [tensor for tensor, _ in tensors if tensor.data_location == tensor.EXTERNAL]
+        found = list(tensors.in_model(export.proto))
+        external = [tensor for tensor, _ in found if tensor.data_location == tensor.EXTERNAL]
         if policy.wanted is False:
             _take_in(model, external, export.hold)
             return None
         store = model.store
-        tokens = [(tensor, is_listed) for tensor, is_listed in tensors if store.is_token(tensor.raw_data)]
+        tokens = [(tensor, is_listed) for tensor, is_listed in found if store.is_token(tensor.raw_data)]
         chosen = {id(tensor) for tensor in external}
         if split:
             chosen.update(id(tensor) for tensor, is_listed in tokens if is_listed)
@@ -97,7 +97,7 @@ class DataFile:
         if not chosen or (policy.wanted is None and len(chosen) == len(external) and _is_own_file(model, target)):
             return None
         made = DataFile(free_name(target, policy.name))
-        for tensor, _ in tensors:
+        for tensor, _ in found:
             if id(tensor) in chosen:
                 made.parts.append(made.part(model, tensor))
         made.place()
@@ -108,10 +108,8 @@ class DataFile:
         """Where a tensor's bytes are now."""
         store = model.store
         if tensor.data_location == tensor.EXTERNAL:
-            count = 1
-            for dim in tensor.dims:
-                count *= dim
-            source, offset, length = store.files.locate(tensor, dtypes.stored_bytes(tensor.data_type, count))
+            needed = dtypes.stored_bytes(tensor.data_type, element_count(tensor.dims))
+            source, offset, length = store.files.locate(tensor, needed)
             return Part(tensor, (source.identity, offset, length), length, source, offset)
         payload = wire.read_token(tensor.raw_data, 0)
         if payload.index < len(store.spans) and store.source is not None:
@@ -199,49 +197,3 @@ def free_name(target: Path, name: str) -> Path:
         number += 1
         path = target.with_name(f"{stem}.{number}.data")
     return path
-
-
-def tensors_in(proto: Any) -> Iterator[tuple[Any, bool]]:
-    """Every TensorProto of a model, in order; and whether it is a (sub)graph's dense initializer."""
-    if proto.HasField("graph"):
-        yield from _in_graph(proto.graph)
-    for function in proto.functions:
-        yield from _in_nodes(function.node)
-        yield from _in_attributes(function.attribute_proto)
-    for info in proto.training_info:
-        for graph in (info.initialization, info.algorithm):
-            for tensor, _ in _in_graph(graph):
-                yield tensor, False
-
-
-def _in_graph(graph: Any) -> Iterator[tuple[Any, bool]]:
-    for tensor in graph.initializer:
-        yield tensor, True
-    for sparse in graph.sparse_initializer:
-        yield sparse.values, False
-        yield sparse.indices, False
-    yield from _in_nodes(graph.node)
-
-
-def _in_nodes(nodes: Any) -> Iterator[tuple[Any, bool]]:
-    for node in nodes:
-        if node.attribute:
-            yield from _in_attributes(node.attribute)
-
-
-def _in_attributes(attributes: Any) -> Iterator[tuple[Any, bool]]:
-    for item in attributes:
-        if item.HasField("t"):
-            yield item.t, False
-        if item.HasField("g"):
-            yield from _in_graph(item.g)
-        if item.HasField("sparse_tensor"):
-            yield item.sparse_tensor.values, False
-            yield item.sparse_tensor.indices, False
-        for tensor in item.tensors:
-            yield tensor, False
-        for graph in item.graphs:
-            yield from _in_graph(graph)
-        for sparse in item.sparse_tensors:
-            yield sparse.values, False
-            yield sparse.indices, False

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from exec.arrays import Array
-from exec.ir.graph import Constant, Function, Graph, Node, Variable
+from exec.ir.graph import Constant, Function, Graph, Node
 from exec.ir.sorting import reads, subgraphs_of
 from exec.ir.weights import Weight
 
@@ -156,50 +156,3 @@ def prune(graph: Graph, candidates: Iterable[Node] | None = None) -> list[Node]:
                 remove_nodes(part, list(part.nodes))
     remove_nodes(graph, gone)
     return gone
-
-
-def unique_name(graph: Graph, base: str) -> str:
-    """`base`, or `base_1`, `base_2`, …: a name no value and no node has in the graph or in any graph inside it.
-
-    Names are collected once per graph; names given by this function are remembered, so it stays cheap in a loop.
-    """
-    root_names = graph.__dict__.get("_names")
-    count = len(graph.nodes)
-    if root_names is None or graph.__dict__.get("_names_count") != count:
-        root_names = names(graph) | (root_names or set())
-        graph.__dict__["_names"] = root_names
-        graph.__dict__["_names_count"] = count
-    name, number = base, 0
-    while not name or name in root_names:
-        number += 1
-        name = f"{base}_{number}"
-    root_names.add(name)
-    return name
-
-
-def names(graph: Graph) -> set[str]:
-    """Every value and node name in a graph and the graphs inside it."""
-    found: set[str] = set()
-    for part in walk(graph):
-        for tensor in (*part.inputs, *part.outputs):
-            found.add(tensor.name)
-        for node in part.nodes:
-            found.add(node.name)
-            for tensor in node.inputs:
-                found.add(tensor.name)
-            for tensor in node.outputs:
-                found.add(tensor.name)
-    return found
-
-
-__all__ = [
-    "Variable",
-    "constant_value",
-    "is_foldable",
-    "names",
-    "prune",
-    "remove_nodes",
-    "replace_all_uses",
-    "unique_name",
-    "walk",
-]

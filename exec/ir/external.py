@@ -12,9 +12,10 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from exec import dtypes
+from exec.budget import bytes_text, default_memory_bytes, element_count
 from exec.errors import ExternalDataError
 from exec.ir import fs
 from exec.ir.names import text
@@ -112,10 +113,7 @@ class DataFiles:
         self.check_location(spot.location, where)
         if self.folder is None:
             return notes
-        count = 1
-        for dim in proto.dims:
-            count *= dim
-        needed = dtypes.stored_bytes(proto.data_type, count)
+        needed = dtypes.stored_bytes(proto.data_type, element_count(proto.dims))
         if spot.length is not None and spot.length < needed:
             raise ExternalDataError(
                 f"an external tensor has {spot.length:,} bytes where its shape needs {needed:,}", where
@@ -127,6 +125,10 @@ class DataFiles:
                 raise
             notes.append(Note("missing-data", where, f"{error.what}: the model can be looked at, not run"))
             return notes
+        if needed > default_memory_bytes():
+            notes.append(Note("large-data", where, f"it needs {bytes_text(needed)}, more than the memory to be had"))
+        if spot.length is None and self.file(spot.location, where).size > spot.offset + needed:
+            notes.append(Note("external-length", where, "it does not say how long its data is; its shape decides"))
         if spot.length is not None and spot.length > needed:
             notes.append(
                 Note("external-length", where, f"it has {spot.length:,} bytes of external data and needs {needed:,}")
@@ -248,8 +250,3 @@ def real_folder_of(path: str | os.PathLike[str]) -> str | None:
 def for_model(path: str | os.PathLike[str], allow_outside: bool) -> DataFiles:
     """The resolver for a model file. The folder is absolute, also for a bare name in the current one."""
     return DataFiles(os.path.dirname(os.path.abspath(path)), real_folder_of(path), allow_outside)
-
-
-def needs_data(message: Any) -> bool:
-    """Whether a TensorProto's bytes are elsewhere."""
-    return bool(message.data_location == message.EXTERNAL)

@@ -21,6 +21,7 @@ from exec.ir.records import Annotation, Initializer, Listed, Origin, Records
 from exec.ir.sorting import find_cycle
 from exec.ir.store import Store
 from exec.ir.tensorcheck import check_tensor
+from exec.ir.tensors import in_training
 from exec.ir.valuetypes import read_type
 from exec.ir.weights import SparseWeight, Weight
 
@@ -81,6 +82,9 @@ class Importer:
         for item in list(proto.functions):
             self.functions.append(self._function(item))
         proto.ClearField("functions")
+        if self.checks:
+            for tensor, _ in in_training(proto):
+                check_tensor(tensor, self.store, self.findings, "training information: tensor")
         message = proto.graph
         graph = self.graph(message, None)
         proto.ClearField("graph")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exec.ir.collector import no_gc
+from exec.ir.collector import LARGE_GRAPH_NODES, Frozen, no_gc
 from exec.ir.exporter import Exporter
 from exec.ir.graph import Constant, Function, Graph, Variable
 from exec.ir.importer import Importer
@@ -62,6 +62,8 @@ class Model:
         self.shell = shell
         self.store = store
         self._has_graph = has_graph
+        # The last attribute, because attributes go in the order they came: the graph is garbage when this lets the collector look.
+        self.frozen: Frozen | None = None
 
     @property
     def opset(self) -> int:
@@ -221,6 +223,8 @@ def load(
     model.notes = tuple(findings.notes)
     if strict:
         refuse(model)
+    if len(model.graph.nodes) >= LARGE_GRAPH_NODES:
+        model.frozen = Frozen()
     return model
 
 

@@ -12,6 +12,7 @@ class Note:
     code      a short stable word: "dangling-value", "duplicate-name", "newer-opset"
     where     the element: "value 'x'", "node 'Conv_3'", "model"
     message   one sentence
+    hint      the next step, if there is one
     is_error  the model breaks the specification: a strict `load` refuses it
     """
 
@@ -19,6 +20,7 @@ class Note:
     where: str
     message: str
     is_error: bool = False
+    hint: str = ""
 
 
 @dataclass(slots=True)
@@ -30,13 +32,14 @@ class Findings:
 
     def note(self, code: str, where: str, message: str) -> None:
         """Something odd: the model can be used."""
-        self._add(Note(code, where, message))
+        self.add(Note(code, where, message))
 
-    def error(self, code: str, where: str, message: str) -> None:
+    def error(self, code: str, where: str, message: str, hint: str = "") -> None:
         """Something against the specification."""
-        self._add(Note(code, where, message, is_error=True))
+        self.add(Note(code, where, message, True, hint))
 
-    def _add(self, note: Note) -> None:
+    def add(self, note: Note) -> None:
+        """Keep a note."""
         count = self.counts[note.code] = self.counts.get(note.code, 0) + 1
         if count <= KEPT_PER_CODE:
             self.notes.append(note)

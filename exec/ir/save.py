@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exec.errors import BenchError, SaveError
-from exec.ir import fs, wire
+from exec.ir import fs, tensors, wire
 from exec.ir.datafile import DataFile, Policy
 from exec.ir.sources import MAP_ABOVE
 from exec.ir.store import TWO_GB
@@ -144,7 +144,6 @@ def own_data_pattern(target: Path) -> re.Pattern[str]:
 def _data_of(target: Path) -> set[Path]:
     """Data files of ours beside `target` that the model there now refers to."""
     from exec.ir import opening
-    from exec.ir.datafile import tensors_in
     from exec.ir.names import text
 
     pattern = own_data_pattern(target)
@@ -157,7 +156,7 @@ def _data_of(target: Path) -> set[Path]:
         return set()
     used = {
         text(entry.value)
-        for tensor, _ in tensors_in(proto)
+        for tensor, _ in tensors.in_model(proto)
         if tensor.data_location == tensor.EXTERNAL
         for entry in tensor.external_data
         if entry.key == "location"

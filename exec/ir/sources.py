@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import weakref
 from typing import Protocol
 
+from exec.budget import bytes_text, exceeded
 from exec.errors import UnreadableModel
 from exec.ir import fs
 
@@ -68,13 +70,23 @@ class FileSource:
         if self.size <= MAP_ABOVE:
             return memoryview(self.read(offset, length))
         if self.size > MAP_WHOLE_UP_TO:
-            return fs.map_range(self._fd, offset, length)
+            return self._mapped(offset, length)
         if self._whole is None:
-            self._whole = fs.map_range(self._fd, 0, self.size)
+            self._whole = self._mapped(0, self.size)
         return self._whole[offset : offset + length]
 
+    def _mapped(self, offset: int, length: int) -> memoryview:
+        try:
+            return fs.map_range(self._fd, offset, length)
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            raise exceeded("bytes_alive", bytes_text(length), "what the system gives", f"file {self.path}") from error
+
     def copy_to(self, fd: int, offset: int, length: int) -> None:
+        self.check_unchanged()
         fs.copy_range(self._fd, offset, fd, length)
+        self.check_unchanged()
 
     def check_unchanged(self) -> None:
         """Raise if somebody wrote into the file since it was opened."""

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 MANY_NODES = 1_000_000
 MANY_STEPS = 1_000_000
 LONG_NAME = 1000
-_ODD_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_ODD_NAME = "its name is very long, or has characters that terminals, markup or shells act on"
+# What terminals, markup, templates, shells or file systems act on.
+_ODD_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff[{<%$`]|\\.\\.[/\\\\]")
 _BRANCHES = {"If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",), "SequenceMap": ("body",)}
 
 
@@ -38,7 +40,7 @@ def check_model(model: Model, findings: Findings) -> None:
             "newer-ir", "model", f"IR version {model.ir_version} is newer than {onnx.IR_VERSION}, the newest known"
         )
     for note in model.store.files.notes.values():
-        findings.note(note.code, note.where, note.message)
+        findings.add(note)
     imported = _check_imports(model.graph.import_domains or (), "model", findings)
     if not imported and model.ir_version >= 3 and model.graph.nodes:
         findings.error("no-opset", "model", "it imports no operator set")
@@ -60,7 +62,7 @@ def refuse(model: Model) -> None:
     where = f"{first.where}, file {os.fspath(model.path)}" if model.path is not None else first.where
     more = f"and {len(errors) - 1} more like it" if len(errors) > 1 else ""
     if first.code == "external-data":
-        raise ExternalDataError(first.message, where, more)
+        raise ExternalDataError(first.message, where, more, first.hint)
     raise InvalidModel(_sentence(first), where, more, "`owb check` lists all that is wrong")
 
 
@@ -96,15 +98,13 @@ def _check_nodes(graph: Graph, findings: Findings) -> None:
         if node.op in _BRANCHES and not node.domain:
             _check_branches(node, findings)
         if odd(node.name) or len(node.name) > LONG_NAME:
-            findings.note("odd-name", f"node {node.name[:40]!r}", "its name has control characters or is very long")
+            findings.note("odd-name", f"node {node.name[:40]!r}", _ODD_NAME)
         for tensor in node.outputs:
             if odd(tensor.name) or len(tensor.name) > LONG_NAME:
-                findings.note(
-                    "odd-name", f"value {tensor.name[:40]!r}", "its name has control characters or is very long"
-                )
+                findings.note("odd-name", f"value {tensor.name[:40]!r}", _ODD_NAME)
     for tensor in graph.inputs:
         if odd(tensor.name) or len(tensor.name) > LONG_NAME:
-            findings.note("odd-name", f"input {tensor.name[:40]!r}", "its name has control characters or is very long")
+            findings.note("odd-name", f"input {tensor.name[:40]!r}", _ODD_NAME)
 
 
 def _check_branches(node: Node, findings: Findings) -> None:

@@ -83,14 +83,11 @@ def _check_external(proto: Any, store: Store, findings: Findings, place: str) ->
     try:
         found = store.files.check(proto)
     except ExternalDataError as error:
-        findings.error(
-            "external-data",
-            error.where or _where(proto, place),
-            "; ".join(part for part in (error.what, error.why, error.hint) if part),
-        )
+        found_there = f"{error.what}: {error.why}" if error.why else error.what
+        findings.error("external-data", error.where or _where(proto, place), found_there, error.hint)
         return
     for note in found:
-        findings.note(note.code, note.where, note.message)
+        findings.add(note)
 
 
 def _where(proto: Any, place: str) -> str:

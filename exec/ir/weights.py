@@ -11,7 +11,8 @@ from onnx_graphsurgeon.ir.tensor import LazyValues, SparseValues
 
 from exec import dtypes
 from exec.arrays import Array
-from exec.errors import BudgetExceeded, InvalidModel
+from exec.budget import bytes_text, element_count, exceeded
+from exec.errors import InvalidModel
 from exec.ir.names import copy_of, text
 
 if TYPE_CHECKING:
@@ -61,10 +62,7 @@ class Weight(LazyValues):
 
     @property
     def size(self) -> int:
-        count = 1
-        for dim in self.proto.dims:
-            count *= dim
-        return count
+        return element_count(self.proto.dims)
 
     @property
     def nbytes(self) -> int:
@@ -177,10 +175,7 @@ class SparseWeight(Weight, SparseValues):
     @property
     def size(self) -> int:
         """Elements of the dense tensor."""
-        count = 1
-        for dim in self.sparse.dims:
-            count *= dim
-        return count
+        return element_count(self.sparse.dims)
 
     @property
     def nbytes(self) -> int:
@@ -192,13 +187,9 @@ class SparseWeight(Weight, SparseValues):
         shape, count = self.shape, self.size
         if any(dim < 0 for dim in shape):
             raise InvalidModel(f"{where} has a negative dimension", where, f"shape {list(shape)}")
-        if count * row.numpy.itemsize > DENSE_LIMIT_BYTES:
-            raise BudgetExceeded(
-                f"{where} would be {count * row.numpy.itemsize:,} bytes when dense",
-                where,
-                f"the limit is {DENSE_LIMIT_BYTES:,} bytes",
-                "`--max-memory` raises it",
-            )
+        size = count * row.numpy.itemsize
+        if size > DENSE_LIMIT_BYTES:
+            raise exceeded("bytes_alive", f"{bytes_text(size)} when dense", bytes_text(DENSE_LIMIT_BYTES), where)
         values, indices = self.values.load().reshape(-1), self.indices.load()
         positions = self._positions(indices, shape, values.size, where)
         if positions.size and (positions.min() < 0 or positions.max() >= count):
