@@ -13,6 +13,7 @@ import onnx_graphsurgeon as gs
 
 from exec.arrays import Array
 from exec.ir.links import Links
+from exec.ir.surgeon import Surgeon
 from exec.ir.weights import Weight
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _new, _set = object.__new__, object.__setattr__
 
 
-class _Described:
+class Described:
     """Metadata and a doc string, read from the attached proto until somebody asks for them."""
 
     _metadata: dict[str, str] | None = None
@@ -94,7 +95,7 @@ class Opaque:
         return f"Opaque({self.kind})"
 
 
-class Node(_Described, gs.Node):
+class Node(Described, gs.Node):
     """One operation.
 
     domain    "" is ai.onnx, however the file spells it
@@ -155,7 +156,7 @@ class Node(_Described, gs.Node):
             _set(self, "overload", other.overload)
 
 
-class Variable(_Described, gs.Variable):
+class Variable(Described, gs.Variable):
     """A value that exists only at run time.
 
     dtype    a numpy dtype, an int where the file names a type nobody knows, or None
@@ -224,7 +225,7 @@ class Variable(_Described, gs.Variable):
         return twin
 
 
-class Constant(_Described, gs.Constant):
+class Constant(Described, gs.Constant):
     """A value that is known. Its array is read-only: a rewrite that changes a weight makes a new Constant."""
 
     _t: Origin | None = None
@@ -315,7 +316,7 @@ def _carry(source: Variable | Constant, target: Variable | Constant) -> None:
 Tensor = Variable | Constant
 
 
-class Graph(_Described, gs.Graph):
+class Graph(Described, Surgeon, gs.Graph):
     """Nodes in order, inputs, outputs, and what the file says about them.
 
     opset           version of the default domain

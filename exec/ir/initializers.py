@@ -48,6 +48,12 @@ def plan(exporter: Exporter, graph: gs.Graph, records: Records, declared: Any) -
 
     def stays(entry: Initializer) -> bool:
         tensor = entry.tensor
+        if exporter.protected and entry.weight.name in exporter.protected and tensor.name != entry.weight.name:
+            raise InvalidModel(
+                f"initializer {entry.weight.name!r} cannot be renamed to {tensor.name!r}",
+                f"graph {graph.name!r}",
+                "the model's training information names it",
+            )
         if id(tensor) in declared:
             return False
         if isinstance(tensor, gs.Constant):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exec.budget import Limits
 from exec.ir.collector import LARGE_GRAPH_NODES, Frozen, no_gc
-from exec.ir.exporter import Exporter
-from exec.ir.graph import Constant, Function, Graph, Variable
+from exec.ir.exporter import Exporter, describe
+from exec.ir.graph import Constant, Described, Function, Graph, Variable
 from exec.ir.importer import Importer
 from exec.ir.names import copy_of, text
 from exec.ir.notes import Findings, Note
@@ -38,7 +39,7 @@ class ValueInfo:
     kind: str | None = "tensor_type"
 
 
-class Model:
+class Model(Described):
     """A graph and everything the file says around it.
 
     graph  the graph, to read and to change
@@ -64,6 +65,9 @@ class Model:
         self._has_graph = has_graph
         # The last attribute, because attributes go in the order they came: the graph is garbage when this lets the collector look.
         self.frozen: Frozen | None = None
+
+    def _proto(self) -> Any:
+        return self.shell
 
     @property
     def opset(self) -> int:
@@ -112,22 +116,21 @@ class Model:
         """The stripped ModelProto: tokens of `store` stand for large weights."""
         with no_gc():
             exporter = Exporter(self.store, self._lists_initializers(), self._protected())
-            return Export(exporter.model(self.graph, self.shell, self._has_graph), exporter.hold)
+            proto = exporter.model(self.graph, self.shell, self._has_graph)
+            describe(self, proto)
+            return Export(proto, exporter.hold)
 
     def _lists_initializers(self) -> bool:
         """Before IR version 4 every initializer is also listed as an input."""
-        return 0 < self.ir_version < 4
+        return self.ir_version < 4
 
     def _protected(self) -> frozenset[str]:
         """Initializers that training information refers to by name."""
         return frozenset(
-            text(entry.value)
+            text(name)
             for info in self.shell.training_info
             for entry in (*info.initialization_binding, *info.update_binding)
-        ) | frozenset(
-            text(entry.key)
-            for info in self.shell.training_info
-            for entry in (*info.initialization_binding, *info.update_binding)
+            for name in (entry.key, entry.value)
         )
 
     def save(self, path: str | os.PathLike[str], *, external: bool | str | None = None) -> Saved:
@@ -151,14 +154,11 @@ class Model:
         from exec.ir.copying import copy_graph
 
         with no_gc():
-            return Model(
-                copy_graph(self.graph),
-                copy_of(self.shell),
-                self.store,
-                path=self.path,
-                notes=self.notes,
-                has_graph=self._has_graph,
-            )
+            twin = Model(copy_graph(self.graph), copy_of(self.shell), self.store, path=self.path, notes=self.notes)
+        twin._has_graph = self._has_graph
+        twin._doc = self._doc
+        twin._metadata = None if self._metadata is None else dict(self._metadata)
+        return twin
 
     def __repr__(self) -> str:
         return f"Model({self.graph.name!r}, {len(self.graph.nodes)} nodes, opset {self.opset})"
@@ -199,24 +199,29 @@ def _info(tensor: Variable | Constant) -> ValueInfo:
 
 
 def load(
-    source: str | os.PathLike[str] | bytes | onnx.ModelProto, *, allow_outside: bool = False, strict: bool = True
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    *,
+    allow_outside: bool = False,
+    strict: bool = True,
+    limits: Limits | None = None,
 ) -> Model:
     """Open a model: a path, a file's bytes, or a ModelProto (which is neither kept nor changed).
 
     allow_outside  read external data from anywhere the file names, not only from the model's folder
     strict         refuse a model that breaks the specification; False opens it as it is, with notes of what is wrong
+    limits         how much memory a sparse weight may take when it is made dense
     """
     from exec.ir import opening
     from exec.ir.structure import check_model, refuse
 
     path = None
     if isinstance(source, bytes | bytearray | memoryview):
-        proto, store = opening.open_bytes(bytes(source), allow_outside)
+        proto, store = opening.open_bytes(bytes(source), allow_outside, limits)
     elif isinstance(source, str | os.PathLike):
         path = Path(source)
-        proto, store = opening.open_path(path, allow_outside)
+        proto, store = opening.open_path(path, allow_outside, limits)
     else:
-        proto, store = opening.open_proto(source, allow_outside)
+        proto, store = opening.open_proto(source, allow_outside, limits)
     findings = Findings()
     model = build(proto, store, path, findings)
     check_model(model, findings)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exec.budget import Limits
 from exec.errors import InvalidModel, UnreadableModel
 from exec.ir import fs, sniff, wire
 from exec.ir.external import DataFiles, for_model
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import onnx
 
 
-def open_path(path: Path, allow_outside: bool) -> tuple[onnx.ModelProto, Store]:
+def open_path(path: Path, allow_outside: bool, limits: Limits | None = None) -> tuple[onnx.ModelProto, Store]:
     """Parse a file without its large weights."""
     where = f"file {os.fspath(path)}"
     try:
@@ -39,15 +40,19 @@ def open_path(path: Path, allow_outside: bool) -> tuple[onnx.ModelProto, Store]:
     source: Source = file
     if file.size <= MAP_ABOVE:
         source = MemorySource(file.read(0, file.size))
-    return parse(source, where, for_model(path, allow_outside))
+    return parse(source, where, for_model(path, allow_outside), limits)
 
 
-def open_bytes(data: bytes, allow_outside: bool, where: str = "bytes") -> tuple[onnx.ModelProto, Store]:
+def open_bytes(
+    data: bytes, allow_outside: bool, limits: Limits | None = None, where: str = "bytes"
+) -> tuple[onnx.ModelProto, Store]:
     """Parse a serialized model."""
-    return parse(MemorySource(data), where, DataFiles(None, allow_outside=allow_outside))
+    return parse(MemorySource(data), where, DataFiles(None, allow_outside=allow_outside), limits)
 
 
-def open_proto(proto: onnx.ModelProto, allow_outside: bool) -> tuple[onnx.ModelProto, Store]:
+def open_proto(
+    proto: onnx.ModelProto, allow_outside: bool, limits: Limits | None = None
+) -> tuple[onnx.ModelProto, Store]:
     """A ModelProto by way of its bytes: the caller's is neither kept nor changed."""
     try:
         data = proto.SerializeToString()
@@ -61,15 +66,15 @@ def open_proto(proto: onnx.ModelProto, allow_outside: bool) -> tuple[onnx.ModelP
         import onnx as library
 
         return library.ModelProto(), Store()
-    return open_bytes(data, allow_outside, "ModelProto")
+    return open_bytes(data, allow_outside, limits, "ModelProto")
 
 
-def parse(source: Source, where: str, files: DataFiles) -> tuple[onnx.ModelProto, Store]:
+def parse(source: Source, where: str, files: DataFiles, limits: Limits | None = None) -> tuple[onnx.ModelProto, Store]:
     """Strip and parse; what is no model is named."""
     kind = sniff.by_head(source.read(0, sniff.HEAD), source.size)
     if kind is not None:
         raise UnreadableModel(f"this is {kind.what}", where, hint=kind.hint)
-    store = Store(source, files)
+    store = Store(source, files, limits)
     try:
         proto, graphs = _stripped(source, store)
     except UnreadableModel as error:

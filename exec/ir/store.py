@@ -16,6 +16,7 @@ import numpy as np
 
 from exec import dtypes
 from exec.arrays import Array
+from exec.budget import Limits
 from exec.errors import InvalidModel
 from exec.ir import wire
 from exec.ir.external import DataFiles
@@ -37,12 +38,16 @@ class Blob:
 class Store:
     """The payloads of a lineage of models.
 
-    files  the resolver of external data; None for a model that has no folder
+    files   the resolver of external data
+    limits  how large a sparse tensor may become when dense
     """
 
-    def __init__(self, source: Source | None = None, files: DataFiles | None = None) -> None:
+    def __init__(
+        self, source: Source | None = None, files: DataFiles | None = None, limits: Limits | None = None
+    ) -> None:
         self.nonce = secrets.token_bytes(wire.NONCE_BYTES)
         self.source = source
+        self.limits = Limits() if limits is None else limits
         self.spans: list[tuple[int, int]] = []
         self.files = DataFiles(None) if files is None else files
         self._blobs: weakref.WeakValueDictionary[int, Blob] = weakref.WeakValueDictionary()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from exec.ir.store import Store
 
 KEEP_DECODED_BYTES = 64 << 10
-DENSE_LIMIT_BYTES = 1 << 30
 EXTERNAL = 1  # TensorProto.DataLocation
 
 
@@ -188,8 +187,9 @@ class SparseWeight(Weight, SparseValues):
         if any(dim < 0 for dim in shape):
             raise InvalidModel(f"{where} has a negative dimension", where, f"shape {list(shape)}")
         size = count * row.numpy.itemsize
-        if size > DENSE_LIMIT_BYTES:
-            raise exceeded("bytes_alive", f"{bytes_text(size)} when dense", bytes_text(DENSE_LIMIT_BYTES), where)
+        limit = self._store.limits.bytes_alive
+        if limit is not None and size > limit:
+            raise exceeded("bytes_alive", f"{bytes_text(size)} when dense", bytes_text(limit), where)
         values, indices = self.values.load().reshape(-1), self.indices.load()
         positions = self._positions(indices, shape, values.size, where)
         if positions.size and (positions.min() < 0 or positions.max() >= count):
