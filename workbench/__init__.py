@@ -23,17 +23,17 @@ _origin.check()
 __version__ = "0.1.0"
 
 _HOME = {
-    "load": "exec.ir",
-    "Model": "exec.ir",
-    "Session": "exec.session",
-    "BenchError": "exec.errors",
-    "inspect": "workbench.card",
-    "check": "workbench.findings",
-    "optimize": "passes.optimize",
-    "quantize": "workbench.quantization",
-    "profile": "workbench.profiling",
-    "compare": "workbench.comparison",
-    "diff": "workbench.delta",
+    "load": ("exec.ir", "load"),
+    "Model": ("exec.ir", "Model"),
+    "Session": ("exec.engines", "open_engine"),
+    "BenchError": ("exec.errors", "BenchError"),
+    "inspect": ("workbench.card", "inspect"),
+    "check": ("workbench.findings", "check"),
+    "optimize": ("passes.optimize", "optimize"),
+    "quantize": ("quantize.quantize", "quantize"),
+    "profile": ("exec.timing", "profile"),
+    "compare": ("workbench.comparison", "compare"),
+    "diff": ("workbench.delta", "diff"),
 }
 
 __all__ = [
@@ -51,22 +51,23 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from exec.engines import open_engine as Session
     from exec.errors import BenchError
     from exec.ir import Model, load
-    from exec.session import Session
+    from exec.timing import profile
     from passes.optimize import optimize
+    from quantize.quantize import quantize
     from workbench.card import inspect
     from workbench.comparison import compare
     from workbench.delta import diff
     from workbench.findings import check
-    from workbench.profiling import profile
-    from workbench.quantization import quantize
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    module, attribute = _HOME[name]
+    value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
 

@@ -11,15 +11,16 @@ import numpy as np
 
 from exec.arrays import Value
 from exec.dtypes import dtype_name
+from exec.engines import open_engine
 from exec.ir import Model
 from exec.metrics import Difference, difference
 from exec.progress import Cancel, Progress, check, report
-from workbench.engine import open_engine
 from workbench.feeding import feeds_for
 from workbench.values import Pair, aligned_values, undone
 
 CHUNK_BYTES = 256 << 20
 _LOSS_DB = 6.0
+_CEILING_DB = 100.0  # beyond it float32 rounding decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ def _value_diffs(
             lost = (
                 None
                 if math.isinf(worst) and worst > 0 and math.isinf(gap.sqnr_db)
-                else max(min(worst, 200.0) - min(gap.sqnr_db, 200.0), 0.0)
+                else max(min(worst, _CEILING_DB) - min(gap.sqnr_db, _CEILING_DB), 0.0)
             )
             culprit = not within and (agrees or (lost is not None and lost >= _LOSS_DB))
             rows.append(
@@ -230,6 +231,6 @@ def _value_diffs(
                     culprit,
                     pair.how,
                     gap.note,
-                )  # fmt: skip
+                )
             )
     return tuple(rows)

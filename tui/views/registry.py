@@ -11,6 +11,8 @@ _HOME = {
     "graph": ("tui.views.graph", "GraphView"),
     "tensors": ("tui.views.tensors", "TensorsView"),
     "passes": ("tui.views.passes", "PassesView"),
+    "profile": ("tui.views.profile", "ProfileView"),
+    "compare": ("tui.views.compare", "CompareView"),
     "checks": ("tui.views.checks", "ChecksView"),
     "log": ("tui.views.log", "LogView"),
 }

@@ -1,0 +1,65 @@
+"""owb profile: where the time goes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from workbench.cli.options import engine_option, feed_options, format_options, model_argument
+from workbench.cli.output import emit, progress_bar, say
+
+
+@click.command()
+@model_argument
+@feed_options
+@engine_option
+@click.option("--runs", type=click.IntRange(3), default=20, show_default=True, help="Timed runs, after a warm-up.")
+@click.option("--seconds", type=float, metavar="S", help="Stop after this time, at least three runs.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of the engine.")
+@click.option(
+    "--kernels",
+    type=click.Choice(["auto", "numpy", "plain"]),
+    default="auto",
+    show_default=True,
+    help="Kernels of the embedded engine.",
+)
+@click.option(
+    "--fuse/--no-fuse",
+    default=True,
+    show_default=True,
+    help="Let neighbouring nodes share a step; --no-fuse times every node alone.",
+)
+@click.option(
+    "--by", type=click.Choice(["node", "op", "scope"]), default="node", show_default=True, help="What a row is."
+)
+@click.option("--all", "whole", is_flag=True, help="List every node, not only the slowest.")
+@click.option("--trace", type=click.Path(), metavar="FILE.json", help="Write a Chrome trace (Perfetto opens it).")
+@format_options
+def command(
+    model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, runs: int, seconds: float | None, threads: int,
+    kernels: str, fuse: bool, by: str, whole: bool, trace: str | None, format: str,
+) -> None:  # fmt: skip
+    """Time every node of MODEL: median, share, FLOP/s, what limits it; the sum of the nodes against the wall.
+
+    One thread unless asked; a busy machine is said. Without --inputs, valid ones are generated from the seed.
+    """
+    import workbench
+    from workbench import feeding
+    from workbench.render.profiling import profile_tables
+
+    opened = workbench.load(model)
+    feeds = feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed)
+    for line in feeds.assumptions:
+        say(line)
+    with progress_bar() as progress:
+        result = workbench.profile(
+            opened, feeds.values, runs, engine=engine, threads=threads, seconds=seconds, kernels=kernels, fuse=fuse, progress=progress
+        )  # fmt: skip
+    if trace:
+        from exec.chrome_trace import chrome_trace
+
+        Path(trace).write_text(json.dumps(chrome_trace(result, opened.graph.name)), encoding="utf-8")
+        say(f"wrote {trace}")
+    emit(result, "profile", profile_tables(result, by, whole=whole or format != "table"), format)

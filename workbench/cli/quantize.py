@@ -1,0 +1,79 @@
+"""owb quantize: int8, calibrated, with everything that was left out named."""
+
+from __future__ import annotations
+
+import click
+
+from workbench.cli.options import format_options, model_argument, names
+from workbench.cli.output import emit, progress_bar, say
+
+
+@click.command()
+@model_argument
+@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Where the result goes.")
+@click.option(
+    "--mode",
+    type=click.Choice(["static", "dynamic", "weight-only"]),
+    default="static",
+    show_default=True,
+    help="What gets 8 bits, and when ranges are measured.",
+)
+@click.option(
+    "--data",
+    type=click.Path(),
+    metavar="PATH",
+    help="Calibration: an .npz of arrays by input name, or a folder of .npy/.npz samples.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    default=16,
+    show_default=True,
+    help="Generated samples when there is no --data.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["minmax", "moving-average", "percentile", "entropy", "mse"]),
+    default="minmax",
+    show_default=True,
+    help="How a range is chosen.",
+)
+@click.option("--activations", type=click.Choice(["u8", "s8", "u16", "s16"]), default="u8", show_default=True)
+@click.option("--weights", type=click.Choice(["s8", "u8", "s4", "u4"]), default="s8", show_default=True)
+@click.option(
+    "--per-channel/--per-tensor", default=True, show_default=True, help="One weight scale a channel, or one a tensor."
+)
+@click.option("--block-size", type=click.IntRange(16), metavar="N", help="weight-only: elements that share a scale.")
+@click.option(
+    "--preset",
+    type=click.Choice(["balanced", "fast", "full"]),
+    default="balanced",
+    show_default=True,
+    help="Which nodes are worth 8 bits.",
+)
+@click.option("--include", callback=names, metavar="A,B", help="Only these: node names, op types, or queries.")
+@click.option("--exclude", callback=names, metavar="A,B", help="All but these.")
+@format_options
+def command(
+    model: str, output: str | None, mode: str, data: str | None, samples: int, method: str, activations: str, weights: str, per_channel: bool,
+    block_size: int | None, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], format: str,
+) -> None:  # fmt: skip
+    """Quantize MODEL. What cannot be quantized rightly stays float, and the report says why.
+
+    Without --data, inputs are generated and the result says that it must not be trusted for accuracy.
+    """
+    import workbench
+    from workbench.render.quantizing import quantize_tables
+
+    opened = workbench.load(model)
+    with progress_bar() as progress:
+        result = workbench.quantize(
+            opened, mode, data if data else samples, activations=activations, weights=weights, per_channel=per_channel, block_size=block_size,
+            method=method, preset=preset, include=include, exclude=exclude, progress=progress,
+        )  # fmt: skip
+    if output:
+        result.model.save(output)
+        say(f"wrote {output}")
+    else:
+        say("nothing was written: give -o FILE")
+    emit(result.report, "quantize", quantize_tables(result.report), format)
