@@ -42,9 +42,9 @@ class Lookup:
         return Measures(
             {id(n): t.macs for n, t in found if t.macs is not None},
             {
-                id(n): t.read_bytes + t.write_bytes
+                id(n): t.bytes_read + t.bytes_written
                 for n, t in found
-                if t.read_bytes is not None and t.write_bytes is not None
+                if t.bytes_read is not None and t.bytes_written is not None
             },
             {id(n): t.median_ns for n, t in found},
         )

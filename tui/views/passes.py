@@ -108,7 +108,8 @@ class PassesView(View):
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
             detail = f"dry run of {len(found)} rules · {-gone:+d} nodes".replace("-", "−")
             self.query_one("#rules", Pane).rule.name_pane("Passes", detail)
-            if not any(r.group == "ready" for r in found):
+            bench = self.owb.bench
+            if bench is not None and not bench.b and not any(r.group == "ready" for r in found):
                 self.owb.say(
                     "no rule is ready: nothing to do here"
                     + (f"; {silent} found nothing, E shows them" if silent else "")
