@@ -7,7 +7,7 @@ from typing import Any
 from exec.ir.elements import links
 from exec.ir.graph import Constant, Function, Graph, Node, Variable
 from exec.ir.names import copy_of
-from exec.ir.records import Annotation, Records
+from exec.ir.records import Records
 
 _new, _set = object.__new__, object.__setattr__
 _NODE_EXTRAS = ("_o", "_doc", "overload")
@@ -109,7 +109,7 @@ class _Copier:
             [entry._replace(tensor=tensor(entry.tensor)) for entry in records.initializers],
             [entry._replace(tensor=tensor(entry.tensor)) for entry in records.sparse],
             [
-                Annotation(tensor(entry.tensor), entry.proto, tuple(tensor(item) for item in entry.parameters))
+                entry._replace(tensor=tensor(entry.tensor), parameters=tuple(map(tensor, entry.parameters)))
                 for entry in records.annotations
             ],
         )

@@ -47,13 +47,13 @@ class Scope:
     sources: set[str | bytes] = field(default_factory=set)
     late: bool = False
 
-    def find(self, name: str | bytes) -> Any:
-        """The tensor a name means here, or None."""
+    def find(self, name: str | bytes, is_read: bool = False) -> Any:
+        """The tensor a name means here, or None; `is_read` if a node being linked reads it."""
         scope: Scope | None = self
         while scope is not None:
             tensor = scope.names.get(name)
             if tensor is not None:
-                if not tensor.inputs and name not in scope.sources:
+                if is_read and not tensor.inputs and name not in scope.sources:
                     scope.late = True
                 return tensor
             scope = scope.outer
@@ -114,7 +114,9 @@ class Importer:
         records.sparse = _with_uses(records.sparse, kept)
         for entry in proto.quantization_annotation:
             parameters = tuple(scope.find(item.value) for item in entry.quant_parameter_tensor_names)
-            records.annotations.append(Annotation(scope.find(entry.tensor_name), entry, parameters))
+            tensor = scope.names.get(entry.tensor_name)
+            about = scope.find(entry.tensor_name) if tensor is None else tensor
+            records.annotations.append(Annotation(about, entry, parameters, is_outer=tensor is None))
         self._finish(graph, text(proto.name), records, scope)
         for name in _LISTS:
             proto.ClearField(name)
@@ -133,9 +135,8 @@ class Importer:
         if scope.late and self.checks:
             stuck = find_cycle(graph)
             if stuck is not None:
-                self.findings.error(
-                    "cycle", f"node {stuck.name or stuck.op!r} in {scope.place}", "it needs its own output"
-                )
+                where = f"node {stuck.name or stuck.op!r} in {scope.place}"
+                self.findings.error("cycle", where, "it needs its own output")
             else:
                 self.findings.note("unsorted", scope.place, "nodes stand before nodes they read from")
 
@@ -209,7 +210,7 @@ class Importer:
             if tensor is None and declare != "input":
                 tensor = scope.find(item.name)
                 if tensor is not None:
-                    target.append(Listed(tensor, item))
+                    target.append(Listed(tensor, item, is_outer=True))
                     continue
             if tensor is None:
                 if not declare:
@@ -290,7 +291,7 @@ class Importer:
     def _value(self, name: str | bytes, scope: Scope) -> Any:
         if not name:
             return make_variable("")
-        tensor = scope.find(name)
+        tensor = scope.find(name, is_read=True)
         if tensor is None:
             tensor = self._declare(name, scope, "value")
             self.findings.error(

@@ -70,7 +70,7 @@ def value_info(graph: gs.Graph, records: Records, alive: set[int]) -> list[onnx.
     out = [
         entry.proto if entry.tensor is None else patched(entry.tensor, entry.proto)
         for entry in records.value_info
-        if entry.tensor is None or id(entry.tensor) in alive
+        if entry.tensor is None or entry.is_outer or id(entry.tensor) in alive
     ]
     said = {id(entry.tensor) for entry in records.value_info}
     said.update(id(tensor) for tensor in graph.inputs)
@@ -89,7 +89,7 @@ def quantization(records: list[Annotation], alive: set[int]) -> list[onnx.Tensor
     """Quantization annotations; names in them follow the tensors they name."""
     out = []
     for entry in records:
-        if entry.tensor is not None and id(entry.tensor) not in alive:
+        if entry.tensor is not None and not entry.is_outer and id(entry.tensor) not in alive:
             continue
         proto = entry.proto
         names = [p.name if p is not None else None for p in entry.parameters]

@@ -26,10 +26,15 @@ class Origin(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """An entry of a graph's inputs, outputs or value_info; `tensor` is None for a name nothing in the graph has."""
+    """An entry of a graph's inputs, outputs or value_info.
+
+    tensor    None for a name nothing has
+    is_outer  it belongs to a graph around this one, so this graph cannot say when it is gone
+    """
 
     tensor: Variable | Constant | None
     proto: onnx.ValueInfoProto
+    is_outer: bool = False
 
 
 class Initializer(NamedTuple):
@@ -52,6 +57,7 @@ class Annotation(NamedTuple):
     tensor: Variable | Constant | None
     proto: onnx.TensorAnnotation
     parameters: tuple[Variable | Constant | None, ...]
+    is_outer: bool = False
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from exec.errors import ExternalDataError, InvalidModel
+from exec.errors import BenchError, ExternalDataError, InvalidModel
 from exec.ir.editing import constant_value, walk
 from exec.ir.graph import Function, Graph, Node
 from exec.ir.names import text
@@ -112,7 +112,7 @@ def _check_branches(node: Node, findings: Findings) -> None:
         if name not in node.attrs:
             findings.error("missing-branch", f"node {node.name or node.op!r}", f"{node.op} has no {name}")
     if node.op == "Loop":
-        steps = constant_value(node.inputs[0]) if node.inputs and node.inputs[0].name else None
+        steps = _known(node.inputs[0]) if node.inputs and node.inputs[0].name else None
         if steps is not None and steps.size == 1 and int(steps.reshape(-1)[0]) > MANY_STEPS:
             findings.note(
                 "long-loop", f"node {node.name or node.op!r}", f"it may run {int(steps.reshape(-1)[0]):,} times"
@@ -122,10 +122,18 @@ def _check_branches(node: Node, findings: Findings) -> None:
             findings.note("endless-loop", f"node {node.name or node.op!r}", "nothing ever stops it")
 
 
+def _known(tensor: Any) -> Any:
+    """A constant's value; None also for one that cannot be read, which is told elsewhere."""
+    try:
+        return constant_value(tensor)
+    except BenchError:
+        return None
+
+
 def _never_stops(node: Node) -> bool:
     """A Loop without a count whose condition is true, and that its body does not change."""
     if len(node.inputs) > 1 and node.inputs[1].name:
-        start = constant_value(node.inputs[1])
+        start = _known(node.inputs[1])
         if start is None or not np.all(start):
             return False
     body = node.attrs.get("body")
@@ -134,7 +142,7 @@ def _never_stops(node: Node) -> bool:
     going_on = body.outputs[0]
     while len(going_on.inputs) == 1 and going_on.inputs[0].op == "Identity":
         going_on = going_on.inputs[0].inputs[0]
-    value = constant_value(going_on)
+    value = _known(going_on)
     return (value is not None and bool(np.all(value))) or (len(body.inputs) > 1 and going_on is body.inputs[1])
 
 
