@@ -15,8 +15,8 @@ from onnx_graphsurgeon.util import misc
 from exec import dtypes
 from exec.errors import InvalidModel
 from exec.ir.elements import make_constant
-from exec.ir.graph import Opaque
 from exec.ir.names import set_text, text, to_bytes
+from exec.ir.opaque import Opaque
 from exec.ir.tensorcheck import check_tensor
 from exec.ir.tensors import in_attributes
 from exec.ir.weights import Weight

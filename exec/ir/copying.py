@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from exec.ir.elements import links
-from exec.ir.graph import Constant, Function, Graph, Node, Variable
+from exec.ir.graph import Function, Graph
 from exec.ir.names import copy_of
+from exec.ir.node import Node
 from exec.ir.records import Records
+from exec.ir.tensor import Constant, Variable
 
 _new, _set = object.__new__, object.__setattr__
 _NODE_EXTRAS = ("_o", "_doc", "overload")

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from exec.arrays import Array
-from exec.ir.graph import Constant, Function, Graph, Node
+from exec.ir.graph import Function, Graph
+from exec.ir.node import Node
 from exec.ir.sorting import reads, subgraphs_of
+from exec.ir.tensor import Constant
 from exec.ir.weights import Weight
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from exec.ir.graph import Constant, Variable
 from exec.ir.links import Links
+from exec.ir.tensor import Constant, Variable
 from exec.ir.weights import Weight
 
 _new, _set = object.__new__, object.__setattr__

@@ -9,12 +9,15 @@ import onnx
 import onnx_graphsurgeon as gs
 
 from exec.ir import attributes, infos, initializers
-from exec.ir.graph import Constant, Function, Graph, Node, Opaque
+from exec.ir.graph import Function, Graph
 from exec.ir.names import copy_of, set_text, set_texts, text
+from exec.ir.node import Node
+from exec.ir.opaque import Opaque
 from exec.ir.opsets import default_opset, standard
 from exec.ir.records import Records
 from exec.ir.scope import Level
 from exec.ir.store import Blob, Store
+from exec.ir.tensor import Constant
 
 DOMAIN_VERSIONS = {"ai.onnx.ml": 3}
 

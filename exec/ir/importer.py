@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from exec.ir.attributes import import_attribute
 from exec.ir.elements import links, make_constant, make_variable
-from exec.ir.graph import Function, Graph, Node, Variable
+from exec.ir.graph import Function, Graph
 from exec.ir.names import copy_of, is_utf8, text
+from exec.ir.node import Node
 from exec.ir.notes import Findings
 from exec.ir.opsets import default_opset, standard
 from exec.ir.records import Annotation, Initializer, Listed, Origin, Records
 from exec.ir.sorting import find_cycle
 from exec.ir.store import Store
+from exec.ir.tensor import Variable
 from exec.ir.tensorcheck import check_tensor
 from exec.ir.tensors import in_training
 from exec.ir.valuetypes import read_type

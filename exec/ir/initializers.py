@@ -12,10 +12,10 @@ import onnx_graphsurgeon as gs
 from exec import dtypes
 from exec.arrays import Array
 from exec.errors import InvalidModel
-from exec.ir.graph import Constant
 from exec.ir.names import copy_of, set_text, text, to_bytes
 from exec.ir.records import Initializer, Records
 from exec.ir.scope import uses_of
+from exec.ir.tensor import Constant
 from exec.ir.weights import SparseWeight, Weight
 
 if TYPE_CHECKING:

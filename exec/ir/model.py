@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from exec.budget import Limits
 from exec.ir.collector import LARGE_GRAPH_NODES, Frozen, no_gc
+from exec.ir.described import Described
 from exec.ir.exporter import Exporter, describe
-from exec.ir.graph import Constant, Described, Function, Graph, Variable
+from exec.ir.graph import Function, Graph
 from exec.ir.importer import Importer
 from exec.ir.names import copy_of, text
 from exec.ir.notes import Findings, Note
 from exec.ir.opsets import standard
 from exec.ir.store import Blob, Store
+from exec.ir.tensor import Constant, Variable
 
 if TYPE_CHECKING:
     import onnx

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import onnx
 
-    from exec.ir.graph import Constant, Variable
+    from exec.ir.tensor import Constant, Variable
     from exec.ir.weights import SparseWeight, Weight
 
 

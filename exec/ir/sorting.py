@@ -6,7 +6,8 @@ import heapq
 from typing import Any
 
 from exec.errors import InvalidModel
-from exec.ir.graph import Graph, Node
+from exec.ir.graph import Graph
+from exec.ir.node import Node
 
 
 def toposort(graph: Graph) -> None:

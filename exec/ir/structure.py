@@ -12,8 +12,9 @@ import onnx
 
 from exec.errors import BenchError, ExternalDataError, InvalidModel
 from exec.ir.editing import constant_value, walk
-from exec.ir.graph import Function, Graph, Node
+from exec.ir.graph import Function, Graph
 from exec.ir.names import text
+from exec.ir.node import Node
 from exec.ir.notes import Findings, Note
 from exec.ir.opsets import standard
 from exec.ir.protobuf import has_unknown_fields

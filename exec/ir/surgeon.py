@@ -67,8 +67,9 @@ class Surgeon:
         self, inputs: Sequence[Any] | None = None, outputs: Sequence[Any] | None = None, *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Append a node; arrays among the inputs become Constants, strings are names. Returns the node's outputs."""
-        from exec.ir.graph import Constant, Node, Variable
         from exec.ir.naming import Names
+        from exec.ir.node import Node
+        from exec.ir.tensor import Constant, Variable
 
         graph = self._itself()
         names: Names = graph.__dict__.get("_layer_names") or Names(graph)
