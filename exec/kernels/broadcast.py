@@ -29,6 +29,7 @@ def before_opset_7(function: Binary) -> Callable[..., Array]:
     def kernel(a: Array, b: Array, /, *, axis: int | None = None, broadcast: int = 0) -> Array:
         return function(a, lined_up(a, b, axis, broadcast))
 
+    kernel.__module__ = function.__module__
     kernel.__name__ = f"{function.__name__}_1"
     kernel.__doc__ = (
         f"{function.__doc__}\n\n    Before opset 7: `b` lies along `axis` and on, and only with broadcast=1."

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from exec.arrays import Array
+from exec.dtypes import from_numpy
 from exec.kernels.registry import kernel
-from exec.kernels.widen import widened
+from exec.kernels.widen import wide, widened
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @kernel("Ceil")
@@ -44,19 +48,20 @@ def highest(dtype: np.dtype[Any]) -> Any:
 
 @kernel("Clip")
 @widened
-def clip_6(x: Array, /, *, min: float | None = None, max: float | None = None) -> Array:
+def clip_6(x: Array, /, *, min: float = -_LARGEST, max: float = _LARGEST) -> Array:
     """x kept in [min, max]; before opset 11 the bounds are attributes, by default the largest finite float32."""
-    limit = float(np.finfo(np.float32).max)
-    return np.asarray(np.clip(x, -limit if min is None else min, limit if max is None else max))
+    return np.asarray(np.clip(x, min, max))
 
 
 @kernel("Clip", since=11)
-@widened
 def clip(x: Array, min: Array | None = None, max: Array | None = None, /) -> Array:
-    """min(max(x, min), max): where min is above max, max counts; a missing bound is none; NaN stays.
+    """min(max(x, min), max): where min is above max, max counts; NaN stays.
 
-    Both bounds are always given to numpy: with one of them it takes a path half as fast.
+    A missing bound is the lowest or the largest finite value of the type, so that -inf becomes finite. Both bounds are
+    always given to numpy: with one of them it takes a path half as fast.
     """
-    low = lowest(x.dtype) if min is None else min.reshape(())
-    high = highest(x.dtype) if max is None else max.reshape(())
-    return np.asarray(np.clip(x, low, high))
+    limits: Any = ml_dtypes.finfo if from_numpy(x.dtype).is_float else np.iinfo
+    real = wide(x)
+    low = np.array(limits(x.dtype).min if min is None else min, real.dtype).reshape(())
+    high = np.array(limits(x.dtype).max if max is None else max, real.dtype).reshape(())
+    return np.asarray(np.clip(real, low, high)).astype(x.dtype, copy=False)

@@ -78,12 +78,6 @@ def transpose(x: Array, /, *, perm: Sequence[int] | None = None) -> Array:
     return x.transpose(perm)
 
 
-@kernel("Expand", since=8)
-def expand(x: Array, shape: Array, /) -> Array:
-    """x broadcast together with `shape`: a dim of 1 on either side takes the other's."""
-    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
-
-
 @kernel("Tile")
 def tile_1(x: Array, tiles: Array, axis: Array, /) -> Array:
     """x repeated `tiles` times along `axis`, before opset 6."""

@@ -1,0 +1,1 @@
+"""Kernels of the domain com.microsoft: what optimized and quantized files contain."""
