@@ -7,7 +7,7 @@ DEMO   := .venv-demo
 WHEEL  := .venv-wheel
 PYTEST := $(BIN)/python -m pytest -n auto
 
-.PHONY: demo test test-all check lint types layers unit wheel docs clean
+.PHONY: demo test test-all check lint types layers fresh unit wheel docs clean
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/owb demo
@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml
 
 test: check unit wheel
 
-check: lint types layers
+check: lint types layers fresh
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -35,6 +35,9 @@ types: $(STAMP)
 
 layers: $(STAMP)
 	$(BIN)/lint-imports --no-cache
+
+fresh: $(STAMP)
+	$(BIN)/python docs/build.py --check
 
 unit: $(STAMP)
 	$(PYTEST) -m "not slow"
