@@ -1,0 +1,1 @@
+"""Whole-graph conversions: opset, batch, types, extraction."""

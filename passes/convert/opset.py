@@ -1,0 +1,115 @@
+"""A model at another opset, its subgraphs too.
+
+Up, one version at a time: an op whose meaning or form changed is rewritten by its adapter; all others only gained what the old model does
+not use. The functions of a model keep the opset they import.
+"""
+
+from __future__ import annotations
+
+import onnx.defs
+from onnx import helper
+
+from exec.errors import OptionError, RewriteError
+from exec.ir import Graph, Model, no_gc
+from passes.convert import downward, upward
+from passes.convert.adapters import Adapter, down, up
+from passes.ledger import Ledger
+from passes.region import Region, Workspace
+from passes.shapes.types import schema_of
+
+REGISTERED = (upward, downward)
+"""Imported for the adapters they register."""
+
+OLDEST = 5
+
+
+def convert_opset(model: Model, target: int) -> Model:
+    """A copy of `model` at opset `target`; `RewriteError` names the node that cannot be written there."""
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST <= target <= newest:
+        raise OptionError(f"there is no opset {target} to convert to", why=f"known: {OLDEST} to {newest}")
+    with no_gc():
+        copy = model.copy()
+        if copy.opset == target:
+            return copy
+        workspace = Workspace(copy, ledger=Ledger(1 << 62))
+        for region in workspace.regions:
+            for node in region.nodes():
+                # known while the nodes still mean what the old opset says
+                workspace.facts.note_once(node)
+        _climb(workspace, target) if target > copy.opset else _descend(workspace, target)
+        graph = copy.graph
+        graph.ir_version = max(graph.ir_version or 0, _ir_version(target))
+        return copy
+
+
+def _climb(workspace: Workspace, target: int) -> None:
+    for version in range(workspace.model.opset + 1, target + 1):
+        adapters = {op: adapter for (op, to), adapter in up.items() if to == version}
+        _set_opset(workspace, version)
+        for region in _regions(workspace):
+            _adapt(region, adapters, version)
+        workspace.flush()
+    _check(workspace, target)
+
+
+def _descend(workspace: Workspace, target: int) -> None:
+    for version in range(workspace.model.opset, target, -1):
+        adapters = {op: adapter for (op, below), adapter in down.items() if below == version}
+        for region in _regions(workspace):
+            region.opset = version - 1
+            _adapt(region, adapters, version - 1)
+        workspace.flush()
+        _set_opset(workspace, version - 1)
+    _check(workspace, target)
+
+
+def _regions(workspace: Workspace) -> list[Region]:
+    return [r for r in workspace.regions if not r.is_function]
+
+
+def _adapt(region: Region, adapters: dict[str, Adapter], version: int) -> None:
+    for node in list(region.nodes()):
+        adapter = adapters.get(node.op)
+        if adapter is None or not region.is_plain(node):
+            continue
+        found = adapter(node, region)
+        if isinstance(found, str):
+            raise RewriteError(f"{node.op} cannot be written in opset {version}", f"node {node.name or node.op}", found)
+        if found is not None:
+            found.apply()
+
+
+def _set_opset(workspace: Workspace, version: int) -> None:
+    for region in _regions(workspace):
+        region.opset = version
+        region.graph.opset = version
+    _mark(workspace.model.graph, version)
+
+
+def _mark(graph: Graph, version: int) -> None:
+    for entry in graph.import_domains or ():
+        if entry.domain in ("", "ai.onnx"):
+            entry.version = version
+
+
+def _check(workspace: Workspace, target: int) -> None:
+    """Every op and attribute must exist in the target."""
+    for region in _regions(workspace):
+        for node in region.nodes():
+            if not region.is_plain(node):
+                continue
+            schema = schema_of(node.op, target)
+            if schema is None:
+                raise RewriteError(f"{node.op} does not exist in opset {target}", f"node {node.name or node.op}")
+            for name in node.attrs:
+                if name not in schema.attributes:
+                    raise RewriteError(
+                        f"{node.op} has no attribute '{name}' in opset {target}", f"node {node.name or node.op}"
+                    )
+
+
+def _ir_version(opset: int) -> int:
+    """The oldest IR version that may carry `opset`."""
+    found = helper.OP_SET_ID_VERSION_MAP.get(("ai.onnx", opset))
+    return int(found) if found is not None else int(onnx.IR_VERSION)

@@ -1,0 +1,39 @@
+"""Computes one node whose inputs are constants, with the kernel that a run would use: the plain one, on one thread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from exec.arrays import Array, Value
+from exec.errors import BenchError
+from exec.interpreter import Interpreter
+from exec.ir import Node
+from exec.program import Operation, attribute_value
+from exec.threads import blas_threads
+from passes.region import Region
+
+
+def evaluate(node: Node, region: Region) -> list[Array | None] | None:
+    """The outputs of `node`, or None where they are no tensors or the node cannot be computed."""
+    inputs: list[Value] = []
+    for tensor in node.inputs:
+        value = region.constant(tensor) if tensor.name else None
+        if tensor.name and value is None:
+            return None
+        inputs.append(value)
+    attributes = {name: attribute_value(value, node) for name, value in node.attrs.items()}
+    numbers = tuple(k if t.name else -1 for k, t in enumerate(node.inputs))
+    outs = tuple(len(numbers) + k if t.name else -1 for k, t in enumerate(node.outputs))
+    operation = Operation(node.op, "", region.opset, attributes, numbers, outs, node, {}, {"": region.opset})
+    try:
+        with blas_threads(1):
+            values = Interpreter("plain").compute(operation, inputs, ())
+    except BenchError:
+        # no kernel, or the model is wrong here: the run itself will say so
+        return None
+    found: list[Array | None] = []
+    for tensor, value in zip(node.outputs, values, strict=False):
+        if tensor.name and not isinstance(value, np.ndarray):
+            return None
+        found.append(value if tensor.name else None)
+    return found

@@ -1,0 +1,231 @@
+"""Applies rewrites until none applies.
+
+The nodes are visited in order; whatever a patch makes or touches is visited again at once, so a chain collapses in one sweep. Sweeps
+repeat until one changes nothing. The order of events depends on the model and the rules alone, so an application can be named by
+its number: `fuel` stops after that many, which is what bisection needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from exec.errors import RewriteError
+from exec.ir import Constant, Node
+from exec.progress import Cancel, Progress, check, report
+from passes.base import EVERY, Refusal, Rewrite
+from passes.invariants import check_patch
+from passes.patch import Applied, Patch, provenance
+from passes.region import Region, Workspace
+
+NODE_BYTES = 40
+"""What a node costs in a file, about: removing one pays for a small constant."""
+
+Place = tuple[str, str]
+"""(rule, first output of its anchor): where a rewrite applied."""
+
+
+@dataclass(slots=True)
+class Event:
+    """One application."""
+
+    rule: str
+    node: str
+    sources: tuple[str, ...]
+    place: Place
+    note: str
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a run of the pipeline did.
+
+    refusals  by (rule, node): the last reason
+    broken    rewrites that violated an invariant, undone at once
+    """
+
+    events: list[Event] = field(default_factory=list)
+    refusals: dict[tuple[str, Node], Refusal] = field(default_factory=dict)
+    broken: list[tuple[Event, str]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    sweeps: int = 0
+    exhausted: bool = False
+
+
+class Table:
+    """The rules that want to see a node of an op, in the catalog's order."""
+
+    def __init__(self, rules: Sequence[Rewrite]) -> None:
+        self._rules = [(rule, frozenset(rule.starts())) for rule in rules if rule.starts()]
+        self._of: dict[str, tuple[Rewrite, ...]] = {}
+
+    def of(self, op: str) -> tuple[Rewrite, ...]:
+        found = self._of.get(op)
+        if found is None:
+            found = self._of[op] = tuple(rule for rule, ops in self._rules if op in ops or EVERY in ops)
+        return found
+
+
+class Pipeline:
+    """Rules in stages, run on one workspace.
+
+    stages  lists of rules; a stage reaches its fixpoint before the next begins, and all repeat until nothing changes
+    fuel    how many applications at most
+    barred  places where a rule must not apply
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        stages: Sequence[Sequence[Rewrite]],
+        *,
+        fuel: int | None = None,
+        barred: Collection[Place] = (),
+        progress: Progress | None = None,
+        cancel: Cancel | None = None,
+    ) -> None:
+        self.workspace, self.stages = workspace, stages
+        self.fuel, self.barred = fuel, frozenset(barred)
+        self.progress, self.cancel = progress, cancel
+        self.trace = Trace()
+        self.limit = 1000 + 20 * len(workspace.home)
+        self.inlines = any(rule.id == "inline-function" for stage in stages for rule in stage)
+        self._broken: set[Place] = set()
+
+    def run(self) -> Trace:
+        """Sweep until a fixpoint."""
+        trace, settled = self.trace, 0
+        while settled < len(self.stages) and not trace.exhausted:
+            for stage in self.stages:
+                before = len(trace.events)
+                self._stage(stage)
+                settled = settled + 1 if len(trace.events) == before else 0
+                if settled >= len(self.stages) or trace.exhausted:
+                    break
+        self.workspace.flush()
+        trace.refusals = {key: r for key, r in trace.refusals.items() if key[1] in self.workspace.home}
+        return trace
+
+    def _stage(self, rules: Sequence[Rewrite]) -> None:
+        """One stage to its fixpoint."""
+        table = Table(rules)
+        whole = [rule for rule in rules if not rule.starts()]
+        while not self.trace.exhausted:
+            before = len(self.trace.events)
+            self.trace.sweeps += 1
+            for region in list(self.workspace.regions):
+                if region in self.workspace.regions:
+                    self._sweep(region, table, whole)
+            if self.inlines:
+                self.workspace.drop_unused_functions()
+            if len(self.trace.events) == before:
+                return
+
+    def _sweep(self, region: Region, table: Table, whole: Sequence[Rewrite]) -> None:
+        nodes = list(region.graph.nodes)
+        for done, node in enumerate(nodes):
+            if done % 256 == 0:
+                check(self.cancel, "the rewriting")
+                report(self.progress, done, len(nodes), "rewriting")
+            if self.trace.exhausted:
+                break
+            if table.of(node.op) and node not in region.removed:
+                self._visit(node, table)
+        region.flush()
+        for rule in whole:
+            began = perf_counter()
+            for found in rule.find(region):
+                if self.trace.exhausted:
+                    break
+                self._take(rule, found, region)
+            self._spend(rule, began)
+            region.flush()
+
+    def _visit(self, first: Node, table: Table) -> None:
+        """Try the rules at a node, and again at whatever an application makes or touches."""
+        home, stack = self.workspace.home, [first]
+        while stack and not self.trace.exhausted:
+            node = stack.pop()
+            here = home.get(node)
+            if here is None:
+                continue
+            for rule in table.of(node.op):
+                began = perf_counter()
+                found = rule.visit(node, here)
+                done = None if found is None else self._take(rule, found, here)
+                self._spend(rule, began)
+                if done is not None:
+                    stack.extend(self._neighbours(done))
+                    break
+
+    def _spend(self, rule: Rewrite, began: float) -> None:
+        seconds = self.trace.seconds
+        seconds[rule.id] = seconds.get(rule.id, 0.0) + perf_counter() - began
+
+    def _neighbours(self, done: Applied) -> list[Node]:
+        """What to look at again: the nodes made, their readers, and the makers of what they read."""
+        values: list[Any] = [t for node in done.made for t in node.outputs]
+        values += [new for _, new in done.patch.redirects] + [old for _, old in done.patch.renames]
+        near: dict[Node, None] = {}
+        for tensor in values:
+            if not isinstance(tensor, Constant) and len(tensor.outputs) <= 64:
+                near.update(dict.fromkeys(tensor.outputs))
+        near.update(dict.fromkeys(done.made))
+        for node in done.made:
+            near.update((maker, None) for t in node.inputs for maker in t.inputs)
+        near.update((maker, None) for t in values for maker in t.inputs)
+        home = self.workspace.home
+        return [n for n in near if n in home]
+
+    def _take(self, rule: Rewrite, found: Patch | Refusal, region: Region) -> Applied | None:
+        """Apply a patch, or note why it is not applied."""
+        if isinstance(found, Refusal):
+            self.trace.refusals[rule.id, found.node] = found
+            return None
+        place = (rule.id, found.anchor.outputs[0].name if found.anchor.outputs else found.anchor.name)
+        if place in self.barred or place in self._broken:
+            return None
+        growth = self._growth(found)
+        if growth is not None:
+            self.trace.refusals[rule.id, found.anchor] = Refusal(growth, found.anchor, rule.id)
+            return None
+        if self.fuel is not None and len(self.trace.events) >= self.fuel:
+            self.trace.exhausted = True
+            return None
+        event = Event(rule.id, found.title, tuple(provenance(found.sources)), place, found.note)
+        added = found.added_bytes
+        done = found.apply()
+        try:
+            check_patch(done)
+        except RewriteError as error:
+            done.undo()
+            self._broken.add(place)
+            self.trace.broken.append((event, str(error)))
+            return None
+        credit = NODE_BYTES * (len(done.gone) - len(done.made))
+        self.workspace.ledger.book(added, done.freed_bytes + found.freed + credit)
+        self.trace.events.append(event)
+        if len(self.trace.events) > self.limit:
+            raise RewriteError(
+                "the rewrites do not come to an end", where=f"rule {rule.id}", why=f"{self.limit} were applied"
+            )
+        return done
+
+    def _growth(self, patch: Patch) -> str | None:
+        """Why the constants a patch makes are too many bytes, or None."""
+        added = patch.added_bytes
+        if added <= NODE_BYTES:
+            return None
+        freed = freed_bytes(patch.sources) + patch.freed + NODE_BYTES
+        if self.workspace.ledger.affords(added, freed):
+            return None
+        return f"the file would grow by {added - freed} bytes (`--grow` allows it)"
+
+
+def freed_bytes(nodes: Iterable[Node]) -> int:
+    """Bytes of the constants that only `nodes` read."""
+    nodes = list(nodes)
+    constants = {id(t): t for n in nodes for t in n.inputs if isinstance(t, Constant)}
+    return sum(t.nbytes for t in constants.values() if all(any(r is n for n in nodes) for r in t.outputs))

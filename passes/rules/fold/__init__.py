@@ -1,0 +1,1 @@
+"""Values known before the run."""

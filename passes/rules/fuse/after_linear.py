@@ -1,0 +1,41 @@
+"""The shared matching of "a linear layer, then arithmetic per channel"."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from exec.ir import Node
+from passes.base import Refusal, Rewrite, Safety
+from passes.patch import Patch
+from passes.region import Region
+from passes.rules.fuse.linear import Linear, affine_of
+
+
+class FuseIntoLinear(Rewrite):
+    """Fold the root into the layer that makes one of its inputs. Subclasses name the layers and the roots."""
+
+    safety = Safety.ROUNDING
+    layers: ClassVar[tuple[str, ...]] = ()
+
+    def at(self, node: Node, region: Region) -> Patch | Refusal | None:
+        for x in node.inputs[:1] if node.op == "BatchNormalization" else node.inputs[:2]:
+            layer = region.producer(x, *self.layers)
+            if layer is not None:
+                return self._fuse(node, x, layer, region)
+        return None
+
+    def _fuse(self, node: Node, x: object, layer: Node, region: Region) -> Patch | Refusal | None:
+        linear = Linear.of(layer, region)
+        if linear is None or isinstance(linear, Refusal):
+            return linear
+        affine = affine_of(node, x, linear.channels, linear.axis, linear.rank, region)
+        if affine is None or isinstance(affine, Refusal):
+            return affine
+        if region.is_output(x):
+            return Refusal(f"the output of {layer.name or layer.op} is also a graph output", layer)
+        if not region.only_read_by(x, node):
+            other = next(r for r in region.readers(x) if r is not node)
+            return Refusal(f"the output of {layer.name or layer.op} is also read by {other.name or other.op}", layer)
+        patch = self.patch(region, node, layer)
+        linear.write(patch, affine, node.outputs[0])
+        return patch

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from passes.rules.fuse.after_linear import FuseIntoLinear
+
+
+class FuseConvAdd(FuseIntoLinear):
+    """Make an addition per channel the bias of the Conv or ConvTranspose before it.
+
+    What    Conv(x, W, b) + k  becomes  Conv(x, W, b + k);  a subtraction likewise.
+    Why     Removes one full read and write of the activation.
+    When    k is constant: one number, or one per output channel; nothing else reads the Conv's output.
+    Not     A k that varies over positions, or that broadcasts along another axis ([4] against N×C×H×4).
+    Safety  ROUNDING: the same reals, added in another order.
+    Source  Algebra.
+    """
+
+    id = "fuse-conv-add"
+    roots = ("Add", "Sub")
+    layers = ("Conv", "ConvTranspose")
+    BEFORE = """ g (float[1,3,8,8] x) => (float[1,4,6,6] y) <float[4,3,3,3] w, float[1,4,1,1] k> { a = Conv (x, w)  y = Add (a, k) } """
+    AFTER = """ g (float[1,3,8,8] x) => (float[1,4,6,6] y) <float[4,3,3,3] w, float[4] b> { y = Conv (x, w, b) } """

@@ -1,0 +1,1 @@
+"""Nodes trade places, so that others can meet."""

@@ -1,0 +1,1 @@
+"""Each thing once, and nothing unread."""
