@@ -64,7 +64,7 @@ class Model(Described):
         self.notes = notes
         self.shell = shell
         self.store = store
-        self._has_graph = has_graph
+        self.has_graph = has_graph
         # The last attribute, because attributes go in the order they came: the graph is garbage when this lets the collector look.
         self.frozen: Frozen | None = None
 
@@ -118,7 +118,7 @@ class Model(Described):
         """The stripped ModelProto: tokens of `store` stand for large weights."""
         with no_gc():
             exporter = Exporter(self.store, self._lists_initializers(), self._protected())
-            proto = exporter.model(self.graph, self.shell, self._has_graph)
+            proto = exporter.model(self.graph, self.shell, self.has_graph)
             describe(self, proto)
             return Export(proto, exporter.hold)
 
@@ -157,7 +157,7 @@ class Model(Described):
 
         with no_gc():
             twin = Model(copy_graph(self.graph), copy_of(self.shell), self.store, path=self.path, notes=self.notes)
-        twin._has_graph = self._has_graph
+        twin.has_graph = self.has_graph
         twin._doc = self._doc
         twin._metadata = None if self._metadata is None else dict(self._metadata)
         return twin

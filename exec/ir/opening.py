@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import onnx
 
 
+PROTO = "ModelProto"
+
+
 def open_path(path: Path, allow_outside: bool, limits: Limits | None = None) -> tuple[onnx.ModelProto, Store]:
     """Parse a file without its large weights."""
     where = f"file {os.fspath(path)}"
@@ -62,16 +65,12 @@ def open_proto(
             why=str(error).split("\n")[0],
             hint="one over 2 GB has to go through a file with external data",
         ) from error
-    if not data:
-        import onnx as library
-
-        return library.ModelProto(), Store()
-    return open_bytes(data, allow_outside, limits, "ModelProto")
+    return open_bytes(data, allow_outside, limits, PROTO)
 
 
 def parse(source: Source, where: str, files: DataFiles, limits: Limits | None = None) -> tuple[onnx.ModelProto, Store]:
     """Strip and parse; what is no model is named."""
-    kind = sniff.by_head(source.read(0, sniff.HEAD), source.size)
+    kind = None if where == PROTO else sniff.by_head(source.read(0, sniff.HEAD), source.size)
     if kind is not None:
         raise UnreadableModel(f"this is {kind.what}", where, hint=kind.hint)
     store = Store(source, files, limits)
@@ -85,7 +84,7 @@ def parse(source: Source, where: str, files: DataFiles, limits: Limits | None = 
             where,
             hint="split it or export it again",
         )
-    if graphs == 0 or not (proto.ir_version or proto.opset_import):
+    if where != PROTO and (graphs == 0 or not (proto.ir_version or proto.opset_import)):
         raise _named(
             source, where, UnreadableModel("the file ends before its graph", where, hint="fetch or export it again")
         )

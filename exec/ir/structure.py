@@ -42,6 +42,8 @@ def check_model(model: Model, findings: Findings) -> None:
         )
     for note in model.store.files.notes.values():
         findings.add(note)
+    if not model.has_graph:
+        findings.error("no-graph", "model", "it has no graph")
     imported = _check_imports(model.graph.import_domains or (), "model", findings)
     if not imported and model.ir_version >= 3 and model.graph.nodes:
         findings.error("no-opset", "model", "it imports no operator set")
