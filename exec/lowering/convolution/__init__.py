@@ -1,0 +1,1 @@
+"""The algorithms a convolution may be lowered to, one a file."""

@@ -1,0 +1,121 @@
+"""Gathered windows ("im2col") in blocks that stay in the cache, each multiplied at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from exec.arrays import Array
+from exec.lowering.buffers import reshaped
+from exec.lowering.builder import Builder, Step
+from exec.lowering.convolution.pointwise import add_bias
+from exec.lowering.taps import Planes, planes_of, prepared
+
+if TYPE_CHECKING:
+    from exec.lowering.ops.conv import Convolution
+
+BLOCK_BYTES = 768 << 10
+"""Gathered columns held at a time: half of a second-level cache."""
+
+MOST_JUNK = 1.08
+"""Results per wanted result up to which whole padded rows are multiplied rather than the windows cut out."""
+
+
+def gathered(b: Builder, c: Convolution) -> None:
+    """One product per group, sample and block of output rows."""
+    p = planes_of(c.g)
+    whole = p.dense and p.junk <= MOST_JUNK
+    k = c.weights.shape[1] * math.prod(c.g.kernel)
+    row = math.prod(p.grid[1:]) if whole else math.prod(c.g.out[1:])
+    most = max(1, min(c.g.out[0], BLOCK_BYTES // (4 * k * row)))
+    rows = -(-c.g.out[0] // -(-c.g.out[0] // most))
+    tail = max(0, max(p.offsets) + c.g.out[0] * row - p.plane) if whole else 0
+    x = prepared(b, c.x, p, tail)
+    columns = b.scratch((k, rows * row))
+    weights = b.constant(
+        b.packs.get(c.source, ("rows", c.group), lambda: np.ascontiguousarray(c.weights.reshape(c.group, -1, k)))
+    )
+    if whole and p.junk > 1:
+        product = b.scratch((c.weights.shape[0] // c.group, rows * row))
+        bias = None if c.bias is None else c.bias.reshape(c.group, -1, *[1] * c.g.rank)
+        b.emit(partial(_cut, p, rows, bias), c.out, weights, x, columns, product)
+    else:
+        b.emit(partial(_direct, p, rows, whole), c.out, weights, x, columns)
+        add_bias(b, c)
+
+
+def blocks(p: Planes, x: Array, group: int, rows: int) -> Iterator[tuple[int, int, Array, int, int]]:
+    """(sample, group, planes, first row, rows) of every product; planes (channels, plane) lie contiguously."""
+    channels = x.shape[1] // group
+    for sample in range(x.shape[0]):
+        for k in range(group):
+            planes = x[sample, k * channels : (k + 1) * channels]
+            for first in range(0, p.g.out[0], rows):
+                yield sample, k, planes, first, min(rows, p.g.out[0] - first)
+
+
+def gathering(p: Planes, planes: Array, columns: Array, first: int, rows: int, whole: bool) -> list[Step]:
+    """Copies of `rows` output rows' windows from `planes` (channels, plane) into `columns` (channels·taps, room).
+
+    whole  contiguous runs, junk included; else the windows' own elements only
+    """
+    g, item = p.g, planes.itemsize
+    channels, taps = planes.shape[0], math.prod(g.kernel)
+    pitches = [math.prod(p.size[k + 1 :]) for k in range(g.rank)]
+    flat = planes.reshape(-1)[first * pitches[0] * p.steps[0] :]
+    inner = (rows * pitches[0],) if whole else (rows, *g.out[1:])
+    steps = (item,) if whole else tuple(item * pitch * step for pitch, step in zip(pitches, p.steps, strict=True))
+    places = math.prod(inner)
+
+    def copy(offset: int, axes: tuple[int, ...], strides: tuple[int, ...], target: Array) -> Step:
+        shape = (channels, *axes, *inner)
+        source = np.lib.stride_tricks.as_strided(
+            flat[offset:], shape, (item * p.plane, *strides, *steps), writeable=False
+        )
+        filled = reshaped(target, shape)
+        assert filled is not None
+        return partial(np.copyto, filled, source)
+
+    if math.prod(p.phases) == 1:  # the taps lie at regular distances: one copy
+        strides = tuple(item * d * pitch for d, pitch in zip(g.dilations, pitches, strict=True))
+        return [copy(0, g.kernel, strides, columns.reshape(channels, *g.kernel, -1)[..., :places])]
+    by_tap = columns.reshape(channels, taps, -1)
+    return [copy(offset, (), (), by_tap[:, t, :places]) for t, offset in enumerate(p.offsets)]
+
+
+def _cut(
+    p: Planes, rows: int, bias: Array | None, out: Array, weights: Array, x: Array, columns: Array, product: Array
+) -> list[Step]:
+    """Multiply whole rows; cutting the junk off and adding the bias are one pass."""
+    group, each = weights.shape[:2]
+    row = math.prod(p.size[1:])
+    target = out.reshape(out.shape[0], group, each, *p.g.out)
+    kept: list[Any] = [slice(0, o) for o in p.g.out[1:]]
+    steps: list[Step] = []
+    for sample, k, planes, first, count in blocks(p, x, group, rows):
+        places = count * row
+        steps += gathering(p, planes, columns, first, count, True)
+        steps.append(partial(np.matmul, weights[k], columns[:, :places], product[:, :places]))
+        made = reshaped(product[:, :places], (each, count, *p.size[1:]))
+        assert made is not None
+        place = target[sample, k][:, first : first + count]
+        cut = made[(slice(None), slice(None), *kept)]
+        steps.append(partial(np.copyto, place, cut) if bias is None else partial(np.add, cut, bias[k], place))
+    return steps
+
+
+def _direct(p: Planes, rows: int, whole: bool, out: Array, weights: Array, x: Array, columns: Array) -> list[Step]:
+    """Multiply straight into the output."""
+    group, each = weights.shape[:2]
+    row = math.prod(p.g.out[1:])
+    target = out.reshape(out.shape[0], group, each, -1)
+    steps: list[Step] = []
+    for sample, k, planes, first, count in blocks(p, x, group, rows):
+        steps += gathering(p, planes, columns, first, count, whole)
+        place = target[sample, k][:, first * row : (first + count) * row]
+        steps.append(partial(np.matmul, weights[k], columns[:, : count * row], place))
+    return steps

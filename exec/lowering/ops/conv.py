@@ -1,0 +1,81 @@
+"""Convolution: which of the algorithms, by shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from exec.arrays import Array
+from exec.kernels.nn.window import Window, window
+from exec.lowering.buffers import Slot
+from exec.lowering.builder import Builder
+from exec.lowering.convolution.depthwise import depthwise
+from exec.lowering.convolution.gathered import gathered
+from exec.lowering.convolution.pointwise import pointwise
+from exec.lowering.convolution.winograd import pays, winograd
+from exec.lowering.registry import lowering
+from exec.lowering.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """What every algorithm gets.
+
+    x, out   slots (N, C, *size) and (N, M, *out)
+    weights  (M, C/group, *kernel), contiguous float32; `source` is the constant they come from, for prepacking
+    bias     (M) or None
+    """
+
+    x: Slot
+    out: Slot
+    weights: Array
+    source: Array
+    bias: Array | None
+    g: Window
+    group: int
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds of the plain algorithm."""
+        return self.out.size * math.prod(self.weights.shape[1:])
+
+
+@lowering("Conv")
+def conv(b: Builder, unit: Unit) -> bool:
+    x, w = b.input(unit.inputs[0]), b.units.constant(unit.inputs[1])
+    number = unit.outputs[0]
+    if w is None or x.dtype != np.float32 or w.dtype != np.float32 or b.units.specs[number].size == 0:
+        return False
+    bias = b.units.constant(unit.inputs[2]) if unit.input(2) >= 0 else None
+    if unit.input(2) >= 0 and bias is None:
+        return False
+    a = unit.attributes
+    g = window(
+        x.shape[2:], w.shape[2:], a.get("strides"), a.get("pads"), a.get("dilations"), a.get("auto_pad", "NOTSET")
+    )
+    if min(*g.before, *g.after, 0) < 0:
+        return False
+    c = Convolution(x, b.new(number), w, w, bias, g, int(a.get("group", 1)))
+    algorithm = choose(c)
+    if algorithm == "pointwise":
+        pointwise(b, c)
+    elif algorithm == "winograd":
+        winograd(b, c)
+    elif algorithm == "depthwise":
+        depthwise(b, c)
+    else:
+        gathered(b, c)
+    return True
+
+
+def choose(c: Convolution) -> str:
+    """The algorithm for a shape."""
+    if c.g.pointwise and c.group == 1:
+        return "pointwise"
+    if c.group > 1 and c.weights.shape[1] == 1:
+        return "depthwise"
+    if c.group == 1 and pays(c):
+        return "winograd"
+    return "gathered"
