@@ -138,6 +138,13 @@ def stored_bytes(code: int, elements: int) -> int:
     return (elements * row.bits + 7) // 8 if row is not None else 0
 
 
+def typed_entries(row: DType, elements: int) -> int:
+    """How many entries of its typed field hold `elements`: 2 and 4 bits are packed in bytes, complex numbers are pairs."""
+    if row.bits in (2, 4):
+        return (elements * row.bits + 7) // 8
+    return 2 * elements if row.onnx.startswith("COMPLEX") else elements
+
+
 def unpack(packed: Array, bits: int, count: int) -> Array:
     """`count` little-endian `bits`-wide fields of a byte array, one per byte, as unsigned values."""
     if bits == 6:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from exec.ir.elements import links
+import onnx_graphsurgeon as gs
+
+from exec.ir.elements import links, make_constant, make_variable
 from exec.ir.graph import Function, Graph
 from exec.ir.names import copy_of
 from exec.ir.node import Node
 from exec.ir.records import Records
-from exec.ir.tensor import Constant, Variable
 
 _new, _set = object.__new__, object.__setattr__
 _NODE_EXTRAS = ("_o", "_doc", "overload")
+_TENSOR_EXTRAS = ("_t", "_doc", "default")
 
 
 class _Copier:
@@ -62,9 +64,9 @@ class _Copier:
         """An attribute's value: lists, graphs and constants are copied, the rest is immutable."""
         if isinstance(value, list):
             return [self.value(item) for item in value]
-        if isinstance(value, Graph):
+        if isinstance(value, gs.Graph):
             return self.graph(value)
-        if isinstance(value, Constant):
+        if isinstance(value, gs.Constant):
             return _twin(value)
         return value
 
@@ -72,7 +74,7 @@ class _Copier:
         known = self.graphs.get(id(graph))
         if known is not None:
             return known
-        twin = _new(type(graph))
+        twin = _new(Function if isinstance(graph, gs.Function) else Graph)
         self.graphs[id(graph)] = twin
         for name, value in graph.__dict__.items():
             if name not in (
@@ -95,11 +97,12 @@ class _Copier:
             "import_domains",
             None if graph.import_domains is None else [copy_of(entry) for entry in graph.import_domains],
         )
-        if graph._metadata is not None:
-            _set(twin, "_metadata", dict(graph._metadata))
+        metadata, records = graph.__dict__.get("_metadata"), graph.__dict__.get("_records")
+        if metadata is not None:
+            _set(twin, "_metadata", dict(metadata))
         if isinstance(graph, Function):
             _set(twin, "attrs", {name: self.value(value) for name, value in graph.attrs.items()})
-        _set(twin, "_records", None if graph._records is None else self.records(graph._records))
+        _set(twin, "_records", None if records is None else self.records(records))
         return twin
 
     def records(self, records: Records) -> Records:
@@ -132,28 +135,19 @@ def copy_function(function: Function) -> Function:
 
 
 def _twin(tensor: Any) -> Any:
-    twin = _new(
-        Constant if isinstance(tensor, Constant) else Variable if isinstance(tensor, Variable) else type(tensor)
-    )
-    _set(twin, "name", tensor.name)
-    _set(twin, "inputs", links(twin, "outputs"))
-    _set(twin, "outputs", links(twin, "inputs"))
-    if isinstance(tensor, Constant):
-        _set(twin, "_values", tensor._values)
-        _set(twin, "data_location", tensor.data_location)
-        _set(twin, "_export_dtype", tensor._export_dtype)
-        if tensor._src is not None:
-            _set(twin, "_src", tensor._src)
+    """A tensor without links; graphsurgeon's own become ours."""
+    is_constant = isinstance(tensor, gs.Constant)
+    twin = make_constant(tensor.name, tensor._values) if is_constant else make_variable(tensor.name)
+    if is_constant:
+        _set(twin, "_src", getattr(tensor, "_src", None))
     else:
         _set(twin, "dtype", tensor.dtype)
         _set(twin, "shape", None if tensor.shape is None else list(tensor.shape))
         _set(twin, "type", tensor.type)
-        if tensor.default is not None:
-            _set(twin, "default", tensor.default)
-    if tensor._t is not None:
-        _set(twin, "_t", tensor._t)
-    if tensor._doc is not None:
-        _set(twin, "_doc", tensor._doc)
-    if tensor._metadata is not None:
+    for name in _TENSOR_EXTRAS:
+        value = getattr(tensor, name, None)
+        if value is not None:
+            _set(twin, name, value)
+    if getattr(tensor, "_metadata", None) is not None:
         _set(twin, "_metadata", dict(tensor._metadata))
     return twin

@@ -18,8 +18,18 @@ _RAW_AND_TYPED = ("float_data", "int32_data", "string_data", "int64_data", "doub
 _EXTERNAL = 1
 _STRING = 8
 
-# Types kept in int32_data, and the values that fit them; narrower ones are packed two or four to a byte.
-_RANGES = {2: (0, 255), 3: (-128, 127), 4: (0, 65535), 5: (-32768, 32767), 9: (0, 1), 10: (0, 65535), 16: (0, 65535)}
+# Types kept in int32_data, and the values that fit them. The others are bytes, which writers store signed or unsigned.
+_RANGES = {
+    2: (0, 255),
+    3: (-128, 127),
+    4: (0, 65535),
+    5: (-32768, 32767),
+    9: (0, 1),
+    10: (0, 65535),
+    16: (0, 65535),
+    27: (0, 63),
+    28: (0, 63),
+}
 _BYTE_RANGE = (-128, 255)
 
 
@@ -60,11 +70,7 @@ def check_tensor(proto: Any, store: Store, findings: Findings, place: str) -> No
 
 def _check_typed(proto: Any, row: dtypes.DType, count: int, findings: Findings, place: str) -> None:
     stored = len(getattr(proto, row.field))
-    needed = count
-    if row.bits in (2, 4, 6):
-        needed = dtypes.stored_bytes(row.code, count)
-    elif row.name.startswith("complex"):
-        needed = 2 * count
+    needed = dtypes.typed_entries(row, count)
     if stored != needed:
         findings.error(
             "data-length",

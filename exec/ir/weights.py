@@ -131,10 +131,7 @@ class Weight(LazyValues):
         proto = self.proto
         count = self.size
         stored = len(getattr(proto, row.field))
-        if row.bits in (2, 4, 6):
-            needed = dtypes.stored_bytes(row.code, count)
-        else:
-            needed = 2 * count if row.name.startswith("complex") else count
+        needed = dtypes.typed_entries(row, count)
         if stored != needed:
             raise InvalidModel(
                 f"tensor {self.name!r} has {stored} values where its shape needs {needed}",
