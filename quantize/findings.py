@@ -1,0 +1,50 @@
+"""What could not be done, or was done with a reservation: each with a code, a place and a next step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["error", "warning", "note"]
+
+PAGES = {
+    "Q001": "calibrated on generated inputs",
+    "Q002": "already quantized",
+    "Q003": "kept float: too little work for its data",
+    "Q004": "kept float: no constant weight",
+    "Q005": "kept float: type",
+    "Q006": "kept float: left out by the selection",
+    "Q010": "a range of no width",
+    "Q011": "an outlier channel",
+    "Q012": "sentinels left out of a range",
+    "Q013": "a range never seen",
+    "Q020": "bias kept float",
+    "Q021": "weight scale widened for the int32 bias",
+    "Q022": "a weight shared with another axis is stored twice",
+    "Q023": "alpha and beta folded into the weights",
+    "Q030": "opset raised",
+    "Q040": "an output lost much of its signal",
+    "Q050": "nothing was quantized",
+    "Q060": "u8·s8 may saturate on this CPU",
+    "Q070": "kept float: inside a subgraph",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark on the result.
+
+    code   names the kind; `PAGES` has its title
+    node   the node or tensor it is about, "" for the model
+    """
+
+    code: str
+    level: Level
+    node: str
+    message: str
+    hint: str = ""
+
+    @property
+    def title(self) -> str:
+        """The kind in a few words."""
+        return PAGES[self.code]

@@ -1,0 +1,223 @@
+"""What is remembered of a tensor while samples stream by: constant memory, whatever their number and shapes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from exec.arrays import Array
+
+METHODS = ("minmax", "moving-average", "percentile", "entropy", "mse")
+BINS = 2048
+SENTINEL = 1e30  # beyond it a value is a mask's −inf written as a large number
+
+
+@dataclass(slots=True)
+class Seen:
+    """Facts every method needs for its findings.
+
+    sentinels  elements that are ±inf or as large as a mask's filler; they are left out of the range
+    """
+
+    samples: int = 0
+    elements: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    sentinels: int = 0
+
+
+class Observer(ABC):
+    """Collects one tensor; `range()` is asked once, at the end."""
+
+    def __init__(self) -> None:
+        self.seen = Seen()
+
+    def see(self, values: Array) -> None:
+        """One sample's tensor. NaN is the caller's to refuse; infinities and mask fillers are counted and left out."""
+        flat = values.reshape(-1)
+        if flat.dtype != np.float32:
+            flat = flat.astype(np.float32)
+        usual = np.abs(flat) < SENTINEL
+        if not usual.all():
+            self.seen.sentinels += int(flat.size - np.count_nonzero(usual))
+            flat = flat[usual]
+        self.seen.samples += 1
+        self.seen.elements += flat.size
+        if flat.size:
+            low, high = float(flat.min()), float(flat.max())
+            self.seen.low, self.seen.high = min(self.seen.low, low), max(self.seen.high, high)
+            self.collect(flat, low, high)
+
+    @abstractmethod
+    def collect(self, flat: Array, low: float, high: float) -> None:
+        """The finite elements of one sample, with their range."""
+
+    @abstractmethod
+    def chosen(self) -> tuple[float, float]:
+        """The range this method picks; the tensor was seen at least once."""
+
+    def range(self) -> tuple[float, float]:
+        """The range to quantize, within what was seen; (0, 0) for a tensor that never had an element."""
+        if not self.seen.elements:
+            return 0.0, 0.0
+        low, high = self.chosen()
+        return max(low, self.seen.low), min(high, self.seen.high)
+
+
+class MinMax(Observer):
+    """The smallest and the largest value of all samples."""
+
+    def collect(self, flat: Array, low: float, high: float) -> None:
+        return
+
+    def chosen(self) -> tuple[float, float]:
+        return self.seen.low, self.seen.high
+
+
+class MovingAverage(Observer):
+    """An exponential average of the samples' extremes: one odd sample does not set the range."""
+
+    def __init__(self, momentum: float = 0.9) -> None:
+        super().__init__()
+        self.momentum, self.low, self.high = momentum, 0.0, 0.0
+
+    def collect(self, flat: Array, low: float, high: float) -> None:
+        if self.seen.samples == 1:
+            self.low, self.high = low, high
+        else:
+            self.low = self.momentum * self.low + (1 - self.momentum) * low
+            self.high = self.momentum * self.high + (1 - self.momentum) * high
+
+    def chosen(self) -> tuple[float, float]:
+        return self.low, self.high
+
+
+class Histogram(Observer):
+    """Counts in `BINS` bins over a symmetric reach that doubles when a sample goes beyond it; counts fold exactly, two bins into one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reach = 0.0
+        self.counts = np.zeros(BINS, np.int64)
+
+    def collect(self, flat: Array, low: float, high: float) -> None:
+        top = max(-low, high)
+        if top == 0.0:
+            self.counts[BINS // 2] += flat.size
+            return
+        if self.reach == 0.0:
+            zeros, self.counts = int(self.counts.sum()), np.zeros(BINS, np.int64)
+            self.reach = top
+            self.counts[BINS // 2] = zeros
+        while top > self.reach:
+            self._double()
+        place = np.clip(((flat / self.reach + 1.0) * (BINS / 2)).astype(np.int64), 0, BINS - 1)
+        self.counts += np.bincount(place, minlength=BINS)
+
+    def _double(self) -> None:
+        folded = self.counts.reshape(-1, 2).sum(1)
+        self.counts = np.zeros(BINS, np.int64)
+        self.counts[BINS // 4 : BINS // 4 + BINS // 2] = folded
+        self.reach *= 2
+
+    @property
+    def edges(self) -> Array:
+        """The bins' borders."""
+        return np.linspace(-self.reach, self.reach, BINS + 1)
+
+    @property
+    def centres(self) -> Array:
+        """The bins' middles."""
+        edges = self.edges
+        return (edges[1:] + edges[:-1]) / 2
+
+
+class Percentile(Histogram):
+    """Cuts (100 − p)/2 percent at each end."""
+
+    def __init__(self, percentile: float = 99.99) -> None:
+        super().__init__()
+        self.percentile = percentile
+
+    def chosen(self) -> tuple[float, float]:
+        total = np.cumsum(self.counts)
+        cut = (100 - self.percentile) / 200 * total[-1]
+        edges = self.edges
+        low = edges[int(np.searchsorted(total, cut, side="right"))]
+        high = edges[min(int(np.searchsorted(total, total[-1] - cut, side="left")) + 1, BINS)]
+        return float(low), float(high)
+
+
+class MeanSquaredError(Histogram):
+    """The clipping that loses the least energy at 8 bits: rounding noise inside, clipping noise outside."""
+
+    _STEPS = 80
+
+    def chosen(self) -> tuple[float, float]:
+        centres, weight = self.centres, self.counts.astype(np.float64)
+        low, high = self.seen.low, self.seen.high
+        best, choice = np.inf, (low, high)
+        for k in range(self._STEPS):
+            share = 1.0 - k / self._STEPS
+            lo, hi = min(low * share, 0.0), max(high * share, 0.0)
+            step = (hi - lo) / 255 or 1.0
+            clipped = np.clip(centres, lo, hi)
+            error = float(
+                (weight * (np.square(centres - clipped) + np.where(clipped == centres, step * step / 12, 0.0))).sum()
+            )
+            if error < best:
+                best, choice = error, (lo, hi)
+        return choice
+
+
+class Entropy(Histogram):
+    """The clipping whose 8-bit histogram is nearest to the original by Kullback-Leibler divergence (Migacz, GTC 2017)."""
+
+    _LEVELS, _FIRST, _STRIDE = 128, 128, 16
+
+    def chosen(self) -> tuple[float, float]:
+        magnitude = self.counts[BINS // 2 :] + self.counts[: BINS // 2][::-1]
+        best, keep = np.inf, magnitude.size
+        for size in range(self._FIRST, magnitude.size + 1, self._STRIDE):
+            divergence = self._divergence(magnitude, size)
+            if divergence < best:
+                best, keep = divergence, size
+        reach = self.reach * keep / magnitude.size
+        return -reach, reach
+
+    def _divergence(self, magnitude: Array, size: int) -> float:
+        inside = magnitude[:size].astype(np.float64)
+        outside = float(magnitude[size:].sum())
+        reference = inside.copy()
+        reference[-1] += outside
+        group = np.minimum(np.arange(size) * self._LEVELS // size, self._LEVELS - 1)
+        present = inside > 0
+        sums = np.bincount(group, inside, self._LEVELS)
+        filled = np.bincount(group, present, self._LEVELS)
+        spread = np.where(present, (sums / np.maximum(filled, 1))[group], 0.0)
+        if not spread.sum():
+            return np.inf
+        p, q = reference / reference.sum(), spread / spread.sum()
+        p, q = p + 1e-9, q + 1e-9
+        return float((p * np.log(p / q)).sum())
+
+
+def observer(method: str) -> Observer:
+    """A fresh observer of the method of that name."""
+    from exec.errors import OptionError, nearest
+
+    makers = {
+        "minmax": MinMax,
+        "moving-average": MovingAverage,
+        "percentile": Percentile,
+        "entropy": Entropy,
+        "mse": MeanSquaredError,
+    }
+    if method not in makers:
+        raise OptionError(
+            f"no calibration method {method!r}", why=f"there are {', '.join(METHODS)}", hint=nearest(method, METHODS)
+        )
+    made: Observer = makers[method]()
+    return made

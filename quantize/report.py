@@ -1,0 +1,89 @@
+"""What a quantization did, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from exec.ir import Model
+from quantize.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedNode:
+    """A node whose products are taken in 8 bits.
+
+    intensity  multiply-adds per element read and written
+    """
+
+    name: str
+    op: str
+    macs: int
+    intensity: float
+    weight_bytes: int
+    weight_sqnr_db: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedTensor:
+    """An activation with its range as observed and as chosen."""
+
+    name: str
+    low: float
+    high: float
+    scale: float
+    zero_point: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputQuality:
+    """How far an output of the result is from the original's, over the samples kept for judging."""
+
+    name: str
+    sqnr_db: float
+    cosine: float
+    max_abs: float
+    agreement: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeReport:
+    """Everything a quantization did and left.
+
+    macs_int8   multiply-adds taken in 8 bits, of macs_total
+    quantize_linear, dequantize_linear   nodes in the result
+    """
+
+    mode: str
+    format: str
+    activations: str
+    weights: str
+    per_channel: bool
+    method: str
+    preset: str
+    data: str
+    samples: int
+    opset: tuple[int, int]
+    nodes: tuple[QuantizedNode, ...]
+    tensors: tuple[QuantizedTensor, ...]
+    outputs: tuple[OutputQuality, ...]
+    findings: tuple[Finding, ...]
+    before_bytes: int
+    after_bytes: int
+    quantize_linear: int
+    dequantize_linear: int
+    macs_int8: int
+    macs_total: int
+    seconds: float
+
+    def of(self, code: str) -> tuple[Finding, ...]:
+        """The findings of one code."""
+        return tuple(f for f in self.findings if f.code == code)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeResult:
+    """The quantized model and the report."""
+
+    model: Model
+    report: QuantizeReport

@@ -1,0 +1,61 @@
+"""A quantization's report as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from quantize.report import QuantizeReport
+from workbench.render import units
+from workbench.render.optimizing import change
+from workbench.render.table import Column, Table
+
+
+def quantize_tables(report: QuantizeReport) -> list[Table]:
+    """Findings by kind, outputs, and what changed (the main table)."""
+    tables = []
+    if report.findings:
+        tables.append(_findings(report))
+    columns = (
+        Column("name", "output", "name"),
+        Column("sqnr_db", "SQNR", "db"),
+        Column("cosine", "cosine", "number"),
+        Column("max_abs", "max diff", "number"),
+    )
+    tables.append(Table("", columns, tuple((o.name, o.sqnr_db, o.cosine, o.max_abs) for o in report.outputs)))
+    return [*tables, _summary(report)]
+
+
+def _findings(report: QuantizeReport) -> Table:
+    grouped = Counter((f.code, f.level, f.title, f.message, f.hint) for f in report.findings)
+    first = {(f.code, f.message): f.node for f in reversed(report.findings)}
+    columns = (
+        Column("code", "code"), Column("level", "level"), Column("places", "places", "count"), Column("node", "for example", "name"), Column("message", "what", "name"),
+    )  # fmt: skip
+    rows = tuple(
+        (code, level, n, first[code, text], f"{title}: {text}") for (code, level, title, text, _), n in grouped.items()
+    )
+    return Table("", columns, rows)
+
+
+def _summary(report: QuantizeReport) -> Table:
+    share = report.macs_int8 / report.macs_total if report.macs_total else 0.0
+    rows = (
+        (
+            "weights",
+            units.size(report.before_bytes),
+            units.size(report.after_bytes),
+            change(report.before_bytes, report.after_bytes),
+        ),
+        ("nodes in 8 bits", "0", f"{len(report.nodes):,}", ""),
+        (
+            "multiply-adds in 8 bits",
+            "0",
+            f"{units.count(report.macs_int8)} of {units.count(report.macs_total)}",
+            units.percent(share),
+        ),
+        ("QuantizeLinear, DequantizeLinear", "", f"{report.quantize_linear:,}, {report.dequantize_linear:,}", ""),
+        ("opset", str(report.opset[0]), str(report.opset[1]), ""),
+    )
+    columns = (Column("what", ""), Column("before", "before"), Column("after", "after"), Column("change", ""))
+    caption = f"{report.mode} {report.format}, activations {report.activations}, weights {report.weights}, {report.method}; {report.data}. {report.seconds:.1f} s."
+    return Table("", columns, rows, caption)
