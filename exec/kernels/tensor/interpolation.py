@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,27 +46,28 @@ def cubic(distance: Array, a: float) -> Array:
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
 
 
-def coordinates(transform: str, dim: int, size: int, scale: float, start: float, end: float) -> Array:
+def coordinates(
+    transform: str, dim: int, size: int, scale: float, start: float, end: float, carrier: type[np.floating[Any]]
+) -> Array:
     """For each of `size` resized elements, its place in the `dim` original ones."""
-    place = np.arange(size, dtype=np.float32)
-    ratio = np.float32(scale)
+    place = np.arange(size).astype(carrier)
+    half, ratio = carrier(0.5), carrier(scale)
     resized = scale * dim  # not always whole: the size is rounded down
     if transform == "half_pixel" or (transform == "pytorch_half_pixel" and size > 1):
-        return (place + np.float32(0.5)) / ratio - np.float32(0.5)
+        return np.asarray((place + half) / ratio - half)
     if transform == "pytorch_half_pixel":
         return np.zeros_like(place)
     if transform == "half_pixel_symmetric":
-        offset = np.float32(dim / 2 * (1 - size / resized))
-        return offset + (place + np.float32(0.5)) / ratio - np.float32(0.5)
+        return np.asarray(carrier(dim / 2 * (1 - size / resized)) + (place + half) / ratio - half)
     if transform == "asymmetric":
-        return place / ratio
+        return np.asarray(place / ratio)
     if transform == "tf_half_pixel_for_nn":
-        return (place + np.float32(0.5)) / ratio
+        return np.asarray((place + half) / ratio)
     if transform == "align_corners":
-        return place * np.float32((dim - 1) / (resized - 1)) if resized != 1 else np.zeros_like(place)
+        return np.asarray(place * carrier((dim - 1) / (resized - 1))) if resized != 1 else np.zeros_like(place)
     if transform == "tf_crop_and_resize":
         if size > 1:
-            return np.float32(start * (dim - 1)) + place * np.float32((end - start) * (dim - 1) / (size - 1))
+            return np.asarray(carrier(start * (dim - 1)) + place * carrier((end - start) * (dim - 1) / (size - 1)))
         return np.full_like(place, 0.5 * (start + end) * (dim - 1))
     raise ExecutionError(f"the coordinate transformation '{transform}' is unknown")
 
@@ -73,22 +75,22 @@ def coordinates(transform: str, dim: int, size: int, scale: float, start: float,
 def nearest(places: Array, dim: int, mode: str) -> Array:
     """The index of the original element for each place."""
     if mode == "round_prefer_floor":
-        index = np.ceil(places - np.float32(0.5))
+        index = np.ceil(places - places.dtype.type(0.5))
     elif mode == "round_prefer_ceil":
-        index = np.floor(places + np.float32(0.5))
+        index = np.floor(places + places.dtype.type(0.5))
     elif mode == "floor":
         index = np.floor(places)
     elif mode == "ceil":
         index = np.ceil(places)
     else:
         raise ExecutionError(f"the nearest mode '{mode}' is unknown")
-    return np.clip(index, 0, dim - 1).astype(np.intp)
+    return np.asarray(np.clip(index, 0, dim - 1), np.intp)
 
 
 def interpolated(x: Array, axis: int, places: Array, scale: float, kind: Filter) -> Array:
     """x sampled at `places` of `axis`; beyond the ends the last element continues."""
     dim, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    index, weights = _taps(places.astype(np.float64), dim, scale, kind)
+    index, weights = _taps(places, dim, scale, kind)
     rows = x.reshape(math.prod(x.shape[:axis]), dim, inner)
     shape = (*x.shape[:axis], places.size, *x.shape[axis + 1 :])
     taps = index.shape[0]

@@ -78,7 +78,7 @@ def resize(
     """x sampled anew along `axes`, to `sizes` or by `scales`.
 
     Shapes  a dim becomes floor(dim · scale), also with a region of interest.
-    Types   narrow floats in float32; integers in float32, truncated.
+    Types   narrow floats in float32; integers in float32, truncated after "linear", else rounded, as onnxruntime does.
     Spec    ONNX Resize-11 to -19. Linear and cubic are separable: one matrix, or a few shifted multiply-adds, per axis.
     """
     along = [axis % x.ndim for axis in axes] if axes is not None else list(range(x.ndim))
@@ -131,16 +131,19 @@ def _resized(
         dim = x.shape[step.axis]
         if step.size == dim and step.scale == 1.0 and outside is None:
             continue
-        places = coordinates(transform, dim, step.size, step.scale, step.start, step.end)
+        # the nearest neighbour is chosen in float32, as elsewhere: where two are equally near, its rounding decides
+        carrier = np.float32 if kind is None else np.float64
+        places = coordinates(transform, dim, step.size, step.scale, step.start, step.end, carrier)
         if outside is not None:
             beyond.append((step.axis, (places < 0) | (places > dim - 1)))
         if kind is None:
             y = np.take(y, nearest(places, dim, nearest_mode), step.axis)
         else:
             y = interpolated(y, step.axis, places, step.scale, kind)
-    if y.dtype != x.dtype:
+    if kind is not None and y.dtype != x.dtype:
         limits = np.iinfo(x.dtype)
-        y = np.clip(y, limits.min, limits.max).astype(x.dtype)
+        whole = y if kind.mode == "linear" and not kind.antialias else np.rint(y)
+        y = np.clip(whole, limits.min, limits.max).astype(x.dtype)
     for axis, mask in beyond:
         if mask.any():
             y[(slice(None),) * axis + (mask,)] = outside

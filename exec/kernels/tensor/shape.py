@@ -40,11 +40,13 @@ def reshape_1(x: Array, /, *, shape: Sequence[int] = ()) -> Array:
 def reshape(x: Array, shape: Array, /, *, allowzero: int = 0) -> Array:
     """x in another shape: one -1 is what is left, a 0 keeps x's dim at that place (with allowzero=1 it is 0)."""
     dims = shape.tolist()
-    if not allowzero and 0 in dims:
-        dims = [x.shape[k] if dim == 0 else dim for k, dim in enumerate(dims)]
+    kept = [k for k, dim in enumerate(dims) if dim == 0] if not allowzero else []
     if x.size == 0 and -1 in dims:
-        # numpy cannot divide 0 by a product that is 0 as well; what is left is 0 elements
-        dims[dims.index(-1)] = x.size // (math.prod(d for d in dims if d > 0) or 1)
+        # with no elements every size of the -1 fits; leave out what is kept, so that an empty batch keeps its features
+        given = math.prod(dim for dim in dims if dim > 0)
+        dims[dims.index(-1)] = math.prod(dim for k, dim in enumerate(x.shape) if k not in kept) // given
+    for k in kept:
+        dims[k] = x.shape[k]
     return x.reshape(dims)
 
 
