@@ -68,7 +68,8 @@ class Slot:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.array.shape
+        shape: tuple[int, ...] = self.array.shape
+        return shape
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -207,7 +207,7 @@ def copy_step(target: Array, source: Array) -> Step:
 
 
 def _last_uses(units: Units) -> dict[int, int]:
-    last = {}
+    last: dict[int, int] = {}
     for position, unit in enumerate(units.list):
         for number in unit.outputs:
             last.setdefault(number, position)

@@ -97,21 +97,22 @@ def planes_of(g: Window) -> Planes:
     return Planes(g, phases, size, tuple(offsets))
 
 
-def prepared(b: Builder, x: Slot, p: Planes, tail: int = 0) -> Slot:
+def prepared(b: Builder, x: Slot, p: Planes, tail: int = 0, value: float = 0.0) -> Slot:
     """`x` (N, C, *size) as (N, C, plane), padded and split; `x` itself where it already lies so.
 
-    tail  elements that must be readable after the last plane: a run may reach beyond it by its junk
+    tail   elements that must be readable after the last plane: a run may reach beyond it by its junk
+    value  what the padding holds
     """
     n, channels = x.shape[:2]
     if tail == 0 and p.g.unpadded and p.size == p.g.size and x.contiguous and math.prod(p.phases) == 1:
         return x.view(x.array.reshape(n, channels, -1))
     flat = b.scratch((n * channels * p.plane + tail,), x.dtype)
     body = flat.view(flat.array[: n * channels * p.plane].reshape(n, channels, p.plane))
-    b.emit(partial(_fill, p, tail), flat, x)
+    b.emit(partial(_fill, p, tail, value), flat, x)
     return body
 
 
-def _fill(p: Planes, tail: int, flat: Array, x: Array) -> list[Step]:
+def _fill(p: Planes, tail: int, value: float, flat: Array, x: Array) -> list[Step]:
     g, rank = p.g, p.g.rank
     n, channels = x.shape[:2]
     body = flat[: flat.size - tail] if tail else flat
@@ -119,7 +120,7 @@ def _fill(p: Planes, tail: int, flat: Array, x: Array) -> list[Step]:
     steps: list[Step] = []
     padding = any(g.before) or full != g.size
     if padding:
-        steps.append(partial(flat.fill, 0))
+        steps.append(partial(flat.fill, value))
     if math.prod(p.phases) == 1:
         target = body.reshape(n, channels, *p.size)
         inner: list[Any] = [slice(a, a + s) for a, s in zip(g.before, g.size, strict=True)]

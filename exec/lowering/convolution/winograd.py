@@ -69,7 +69,7 @@ def pays(c: Convolution) -> bool:
     transforms = (
         36 * (36 * PLAIN_NS + 2 * COPY_NS) * channels * tiles + 16 * (36 * PLAIN_NS + 2 * COPY_NS) * outputs * tiles
     )
-    return products + transforms < plain
+    return bool(products + transforms < plain)
 
 
 PLAIN_NS = 2 / 140

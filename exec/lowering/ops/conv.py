@@ -39,7 +39,7 @@ class Convolution:
     @property
     def macs(self) -> int:
         """Multiply-adds of the plain algorithm."""
-        return self.out.size * math.prod(self.weights.shape[1:])
+        return int(self.out.size * math.prod(self.weights.shape[1:]))
 
 
 @lowering("Conv")

@@ -20,6 +20,9 @@ clip_ufunc: Callable[..., Any] = getattr(getattr(np, "_core", np).umath, "clip",
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
+NATIVE = frozenset(np.dtype(c) for c in "?bBhHiIlLqQefd")
+"""Types numpy casts by itself: ml_dtypes' narrow floats call themselves floats too."""
+
 BINARY: dict[str, Callable[..., Any]] = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.true_divide}
 EXTREMES: dict[str, Callable[..., Any]] = {"Max": np.maximum, "Min": np.minimum, "Sum": np.add}
 COMPARISONS: dict[str, Callable[..., Any]] = {
@@ -377,8 +380,7 @@ def cast(b: Builder, unit: Unit) -> bool:
     if x.dtype == spec.dtype:
         b.alias(unit.outputs[0], x, x.array)
         return True
-    plain = "fiub"
-    if x.dtype.kind not in plain or spec.dtype.kind not in plain or (x.dtype.kind == "f" and spec.dtype.kind in "iu"):
+    if x.dtype not in NATIVE or spec.dtype not in NATIVE or (x.dtype.kind == "f" and spec.dtype.kind in "iu"):
         return False  # out of range, the kernel knows what the specification says
     b.emit(_cast, b.new(unit.outputs[0]), x)
     return True

@@ -1,0 +1,135 @@
+"""Pools as running maxima and sums of shifted planes."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from exec.arrays import Array
+from exec.kernels.nn.pool import counts
+from exec.kernels.nn.window import Window, window
+from exec.lowering.buffers import Slot
+from exec.lowering.builder import Builder, Step
+from exec.lowering.registry import lowering
+from exec.lowering.taps import Planes, planes_of, prepared
+from exec.lowering.units import Unit
+
+
+@lowering("MaxPool", "AveragePool")
+def pool(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    if x.dtype != np.float32 or any(n >= 0 for n in unit.outputs[1:]) or x.size == 0:
+        return False
+    a = unit.attributes
+    g = window(
+        x.shape[2:], a["kernel_shape"], a.get("strides"), a.get("pads"), a.get("dilations"),
+        a.get("auto_pad", "NOTSET"), int(a.get("ceil_mode", 0)),
+    )  # fmt: skip
+    out = b.new(unit.outputs[0])
+    if math.prod(g.out) == 0 or out.shape[2:] != g.out:
+        return False
+    largest = unit.op == "MaxPool"
+    scale = None if largest else np.asarray(1 / counts(g, bool(a.get("count_include_pad", 0))), np.float32)
+    ufunc = np.maximum if largest else np.add
+    if _covers(g):
+        _reduced(b, x, out, g, ufunc, scale)
+    else:
+        _shifted(b, x, out, g, ufunc, -math.inf if largest else 0.0, scale)
+    return True
+
+
+def _covers(g: Window) -> bool:
+    """One window that is the whole plane."""
+    return g.unpadded and g.kernel == g.size and all(o == 1 for o in g.out)
+
+
+def _reduced(b: Builder, x: Slot, out: Slot, g: Window, ufunc: Any, scale: Array | None) -> None:
+    rows = b.shaped(x, (x.shape[0] * x.shape[1], math.prod(g.size)))
+    b.emit(partial(_reduce_rows, ufunc, scale), out.view(out.array.reshape(-1)), rows)
+
+
+def _reduce_rows(ufunc: Any, scale: Array | None, out: Array, rows: Array) -> list[Step]:
+    steps: list[Step] = [partial(ufunc.reduce, rows, axis=1, out=out)]
+    if scale is not None:
+        steps.append(partial(np.multiply, out, scale.reshape(()), out))
+    return steps
+
+
+def _shifted(b: Builder, x: Slot, out: Slot, g: Window, ufunc: Any, fill: float, scale: Array | None) -> None:
+    p = planes_of(g)
+    if not p.dense:
+        b.emit(partial(_strided, g, ufunc, fill, scale), out, x, _padded(b, x, g))
+        return
+    n, channels = x.shape[:2]
+    reach = max(p.offsets) + p.run
+    separable = math.prod(p.phases) == 1
+    planes = prepared(b, x, p, max(0, reach - p.plane), fill)
+    length = p.plane if separable else p.run
+    first, second = b.scratch((n, channels, length)), b.scratch((n, channels, length if separable else 1))
+    b.emit(partial(_folded, p, ufunc, scale, separable), out, planes, first, second)
+
+
+def _folded(
+    p: Planes, ufunc: Any, scale: Array | None, separable: bool, out: Array, x: Array, first: Array, second: Array
+) -> list[Step]:
+    """Fold the taps of the flat planes together, axis by axis where that is fewer passes."""
+    g, steps = p.g, []
+    if separable:
+        source, length = x, p.plane
+        pitches = [math.prod(p.size[k + 1 :]) for k in range(g.rank)]
+        spare = [first, second]
+        for axis in range(g.rank - 1, -1, -1):
+            taps = [i * g.dilations[axis] * pitches[axis] for i in range(g.kernel[axis])]
+            if len(taps) == 1:
+                continue
+            shorter = length - taps[-1]
+            target = spare[0][..., :shorter]
+            steps += _passes(ufunc, source, taps, target, shorter)
+            source, length = spare[0], shorter
+            spare.reverse()
+    else:
+        target = first[..., : p.run]
+        steps += _passes(ufunc, x, list(p.offsets), target, p.run)
+        source = first
+    strides = [source.itemsize * math.prod(p.size[k + 1 :]) for k in range(g.rank)]
+    grid = np.lib.stride_tricks.as_strided(source, (*source.shape[:2], *g.out), (*source.strides[:2], *strides))
+    steps.append(partial(np.copyto, out, grid) if scale is None else partial(np.multiply, grid, scale, out))
+    return steps
+
+
+def _passes(ufunc: Any, source: Array, offsets: list[int], target: Array, length: int) -> list[Step]:
+    parts = [source[..., offset : offset + length] for offset in offsets]
+    if len(parts) == 1:
+        return [partial(np.copyto, target, parts[0])]
+    steps: list[Step] = [partial(ufunc, parts[0], parts[1], target)]
+    return steps + [partial(ufunc, target, part, target) for part in parts[2:]]
+
+
+def _padded(b: Builder, x: Slot, g: Window) -> Slot:
+    grow = [max(0, n - s - a) for n, s, a in zip(g.needed, g.size, g.before, strict=True)]
+    shape = [a + s + e for a, s, e in zip(g.before, g.size, grow, strict=True)]
+    return b.scratch((*x.shape[:2], *shape), x.dtype)
+
+
+def _strided(g: Window, ufunc: Any, fill: float, scale: Array | None, out: Array, x: Array, room: Array) -> list[Step]:
+    """Windows that hardly overlap: one pass per tap over strided views."""
+    inside: list[Any] = [slice(a, a + s) for a, s in zip(g.before, g.size, strict=True)]
+    steps: list[Step] = [partial(room.fill, fill), partial(np.copyto, room[(..., *inside)], x)]
+    parts = []
+    for index in np.ndindex(g.kernel):
+        where: list[Any] = [
+            slice(i * d, i * d + (o - 1) * s + 1, s)
+            for i, d, o, s in zip(index, g.dilations, g.out, g.strides, strict=True)
+        ]
+        parts.append(room[(..., *where)])
+    if len(parts) == 1:
+        steps.append(partial(np.copyto, out, parts[0]))
+    else:
+        steps.append(partial(ufunc, parts[0], parts[1], out))
+        steps += [partial(ufunc, out, part, out) for part in parts[2:]]
+    if scale is not None:
+        steps.append(partial(np.multiply, out, scale, out))
+    return steps

@@ -1,0 +1,126 @@
+"""MatMul and Gemm into the arena, the weight in the orientation that is faster for the shape."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+from exec.arrays import Array
+from exec.lowering.buffers import Slot
+from exec.lowering.builder import Builder, Step
+from exec.lowering.registry import lowering
+from exec.lowering.units import Unit
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+FEW_ROWS = 48
+"""Rows up to which packing the weight costs BLAS more than the arithmetic, so the orientation matters."""
+
+
+@lowering("MatMul")
+def matmul(b: Builder, unit: Unit) -> bool:
+    x, y = b.input(unit.inputs[0]), b.input(unit.inputs[1])
+    if x.dtype not in FLOATS or x.dtype != y.dtype or x.ndim < 2 or y.ndim < 2 or 0 in (*x.shape, *y.shape):
+        return False
+    if y.constant is not None and y.ndim == 2:
+        return _by_weight(b, unit, x, y)
+    out = b.new(unit.outputs[0])
+    b.emit(_product, out, x, y)
+    return True
+
+
+def _product(out: Array, x: Array, y: Array) -> Step:
+    return partial(np.matmul, x, y, out)
+
+
+def _by_weight(b: Builder, unit: Unit, x: Slot, w: Slot) -> bool:
+    """Rows of x times one weight matrix: leading axes of x are rows."""
+    rows = math.prod(x.shape[:-1])
+    weight = w.constant
+    assert weight is not None
+    out = b.new(unit.outputs[0])
+    flat = b.shaped(x, (rows, x.shape[-1]))
+    result = out.view(out.array.reshape(rows, -1))
+    product(b, result, flat, weight, transposed=False)
+    return True
+
+
+def product(b: Builder, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> None:
+    """out (R, N) = x (R, K) · weight (K, N), or weight (N, K) if `transposed`."""
+    rows, inner = x.shape
+    columns = out.shape[1]
+    if rows <= FEW_ROWS and inner * columns >= 1 << 14 and x.contiguous and out.dtype == np.float32:
+        form = best_form(rows, inner, columns)
+    else:
+        form = "rows"
+    if form == "columns":
+        turned = b.packs.get(weight, "columns", lambda: np.ascontiguousarray(weight if transposed else weight.T))
+        b.emit(_columns, out, x, b.constant(turned), b.scratch((columns, rows), out.dtype))
+        return
+    straight = b.packs.get(weight, "rows", lambda: np.ascontiguousarray(weight.T if transposed else weight))
+    b.emit(_product, out, x, b.constant(straight))
+
+
+def _columns(out: Array, x: Array, turned: Array, scratch: Array) -> list[Step]:
+    return [partial(np.matmul, turned, x.T, scratch), partial(np.copyto, out, scratch.T)]
+
+
+@cache
+def best_form(rows: int, inner: int, columns: int) -> str:
+    """Which of x·W and (Wᵀ·xᵀ)ᵀ is faster here, measured once per shape and process."""
+    x, w = np.ones((rows, inner), np.float32), np.ones((inner, columns), np.float32)
+    turned, out, scratch = (
+        np.ones((columns, inner), np.float32),
+        np.empty((rows, columns), np.float32),
+        np.empty((columns, rows), np.float32),
+    )
+
+    def straight() -> None:
+        np.matmul(x, w, out)
+
+    def by_columns() -> None:
+        np.matmul(turned, x.T, scratch)
+        np.copyto(out, scratch.T)
+
+    return "columns" if fastest(by_columns) < 0.9 * fastest(straight) else "rows"
+
+
+def fastest(call: Callable[[], None], repeats: int = 5) -> float:
+    """Shortest of a few runs, in seconds."""
+    call()
+    best = math.inf
+    for _ in range(repeats):
+        began = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+@lowering("Gemm")
+def gemm(b: Builder, unit: Unit) -> bool:
+    x, y = b.input(unit.inputs[0]), b.input(unit.inputs[1])
+    a = unit.attributes
+    alpha, beta = float(a.get("alpha", 1.0)), float(a.get("beta", 1.0))
+    if x.dtype not in FLOATS or unit.opset < 7 or alpha != 1.0 or x.dtype != y.dtype or 0 in (*x.shape, *y.shape):
+        return False
+    extra = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
+    if extra is not None and (beta != 1.0 or extra.dtype != x.dtype):
+        return False
+    if a.get("transA"):
+        x = x.view(x.array.T)
+    out = b.new(unit.outputs[0])
+    if y.constant is not None:
+        product(b, out, x, y.constant, transposed=bool(a.get("transB")))
+    else:
+        b.emit(_product, out, x, y.view(y.array.T) if a.get("transB") else y)
+    if extra is not None:
+        b.emit(_add, out, extra)
+    return True
+
+
+def _add(out: Array, extra: Array) -> Step:
+    return partial(np.add, out, extra, out)

@@ -1,0 +1,184 @@
+"""Reductions and normalisations over trailing axes: rows of a matrix, summed by BLAS."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from exec.arrays import Array
+from exec.lowering.buffers import Slot, reshaped
+from exec.lowering.builder import Builder, Step
+from exec.lowering.registry import lowering
+from exec.lowering.units import Unit
+
+F32 = np.dtype(np.float32)
+
+
+def reduced_axes(b: Builder, unit: Unit, rank: int) -> tuple[int, ...] | None:
+    """The axes a Reduce op goes over, sorted; None where they are not known."""
+    axes = unit.attributes.get("axes")
+    if axes is None and unit.input(1) >= 0:
+        given = b.units.constant(unit.inputs[1])
+        if given is None:
+            return None
+        axes = given.tolist()
+    if not axes:
+        return () if unit.attributes.get("noop_with_empty_axes") else tuple(range(rank))
+    return tuple(sorted(axis % rank for axis in axes))
+
+
+def trailing(axes: tuple[int, ...], rank: int) -> bool:
+    """Whether the axes are the last ones."""
+    return axes == tuple(range(rank - len(axes), rank))
+
+
+@lowering("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin")
+def reduce(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    axes = reduced_axes(b, unit, x.ndim)
+    if x.dtype != F32 or not axes or x.size == 0 or x.constant is not None:
+        return False
+    count = math.prod(x.shape[axis] for axis in axes)
+    out = b.new(unit.outputs[0])
+    kept = tuple(1 if axis in axes else n for axis, n in enumerate(x.shape))
+    target = reshaped(out.array, kept)
+    if target is None:
+        return False
+    if unit.op in ("ReduceMean", "ReduceSum") and trailing(axes, x.ndim) and count >= 8:
+        row_sums(b, out.view(out.array.reshape(-1)), x, count, 1 / count if unit.op == "ReduceMean" else 1.0)
+        return True
+    ufunc = {"ReduceMax": np.maximum, "ReduceMin": np.minimum}.get(unit.op, np.add)
+    scale = np.float32(1 / count) if unit.op == "ReduceMean" else None
+    b.emit(partial(_reduced, ufunc, axes, scale), out.view(target), x)
+    return True
+
+
+def row_sums(b: Builder, out: Slot, x: Slot, count: int, factor: float) -> None:
+    """out (rows) = factor · Σ of each row of `count` elements: a matrix-vector product."""
+    rows = b.shaped(x, (-1, count))
+    b.emit(_product, out, rows, b.constant(np.full(count, factor, np.float32)))
+
+
+def _product(out: Array, rows: Array, ones: Array) -> Step:
+    return partial(np.matmul, rows, ones, out)
+
+
+def _reduced(ufunc: Any, axes: tuple[int, ...], scale: np.float32 | None, out: Array, x: Array) -> list[Step]:
+    steps: list[Step] = [partial(ufunc.reduce, x, axis=axes, out=out, keepdims=True)]
+    if scale is not None:
+        steps.append(partial(np.multiply, out, scale, out))
+    return steps
+
+
+@lowering("GlobalAveragePool")
+def global_average_pool(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    if x.dtype != F32 or x.size == 0:
+        return False
+    out = b.new(unit.outputs[0])
+    count = math.prod(x.shape[2:])
+    row_sums(b, out.view(out.array.reshape(-1)), x, count, 1 / count)
+    return True
+
+
+@lowering("Softmax")
+def softmax(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    if x.dtype != F32 or x.size == 0:
+        return False
+    axis = int(unit.attributes.get("axis", 1 if unit.opset < 13 else -1))
+    axis = axis % x.ndim
+    shape = x.shape
+    if unit.opset < 13:
+        shape, axis = (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])), 1
+    source = b.shaped(x, shape)
+    out = b.new_or_reused(unit.outputs[0], source) if shape == x.shape else b.new(unit.outputs[0])
+    target = reshaped(out.array, shape)
+    assert target is not None
+    peak = b.scratch(tuple(1 if k == axis else n for k, n in enumerate(shape)))
+    b.emit(partial(_softmax, axis), out.view(target), source, peak)
+    return True
+
+
+def _softmax(axis: int, out: Array, x: Array, peak: Array) -> list[Step]:
+    steps: list[Step] = [
+        partial(np.maximum.reduce, x, axis=axis, out=peak, keepdims=True),
+        partial(np.subtract, x, peak, out),
+        partial(np.exp, out, out),
+    ]
+    if axis == out.ndim - 1 and out.flags.c_contiguous:
+        rows = out.reshape(-1, out.shape[-1])
+        steps.append(partial(np.matmul, rows, np.ones(rows.shape[1], np.float32), peak.reshape(-1)))
+    else:
+        steps.append(partial(np.add.reduce, out, axis=axis, out=peak, keepdims=True))
+    return [*steps, partial(np.divide, out, peak, out)]
+
+
+@lowering("LayerNormalization")
+def layer_normalization(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    if x.dtype != F32 or any(n >= 0 for n in unit.outputs[1:]) or x.size == 0:
+        return False
+    axis = int(unit.attributes.get("axis", -1)) % x.ndim
+    count = math.prod(x.shape[axis:])
+    weights = [b.input(n) for n in unit.inputs[1:3] if n >= 0]
+    if any(w.dtype != F32 or w.size not in (1, count) for w in weights) or count < 4:
+        return False
+    rows = b.shaped(x, (-1, count))
+    out = b.new_or_reused(unit.outputs[0], rows) if rows.shape == x.shape else b.new_or_reused(unit.outputs[0], x)
+    flat = reshaped(out.array, rows.shape)
+    if flat is None:
+        return False
+    epsilon = float(unit.attributes.get("epsilon", 1e-5))
+    scale = b.shaped(weights[0], (-1,))
+    bias = [b.shaped(weights[1], (-1,))] if len(weights) > 1 else []
+    statistics = b.scratch((2, rows.shape[0]))
+    b.emit(partial(_normalized, epsilon, False), out.view(flat), rows, statistics, scale, *bias)
+    return True
+
+
+@lowering("RMSNormalization")
+def rms_normalization(b: Builder, unit: Unit) -> bool:
+    x, scale = b.input(unit.inputs[0]), b.input(unit.inputs[1])
+    axis = int(unit.attributes.get("axis", -1)) % x.ndim
+    count = math.prod(x.shape[axis:])
+    if x.dtype != F32 or x.size == 0 or scale.size not in (1, count) or scale.dtype != F32:
+        return False
+    rows = b.shaped(x, (-1, count))
+    out = b.new_or_reused(unit.outputs[0], x)
+    flat = reshaped(out.array, rows.shape)
+    if flat is None:
+        return False
+    epsilon = float(unit.attributes.get("epsilon", 1e-5))
+    statistics = b.scratch((2, rows.shape[0]))
+    b.emit(partial(_normalized, epsilon, True), out.view(flat), rows, statistics, b.shaped(scale, (-1,)))
+    return True
+
+
+def _normalized(
+    epsilon: float, keep_mean: bool, out: Array, x: Array, statistics: Array, scale: Array, bias: Array | None = None
+) -> list[Step]:
+    """(x − mean)/√(var + ε)·scale + bias per row, in two passes over the data: one cancels where |mean| is large."""
+    count = np.float32(x.shape[1])
+    mean, var = statistics
+    column = var[:, None]
+    steps: list[Step] = []
+    centred = x
+    if not keep_mean:
+        weights = np.full(x.shape[1], 1 / x.shape[1], np.float32)
+        steps += [partial(np.matmul, x, weights, mean), partial(np.subtract, x, mean[:, None], out)]
+        centred = out
+    steps += [
+        partial(np.vecdot, centred, centred, var),
+        partial(np.divide, var, count, var),
+        partial(np.add, var, np.float32(epsilon), var),
+        partial(np.sqrt, var, var),
+        partial(np.divide, centred, column, out),
+        partial(np.multiply, out, scale, out),
+    ]
+    if bias is not None:
+        steps.append(partial(np.add, out, bias, out))
+    return steps
