@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array
+from exec.kernels.math.arithmetic import div
 from exec.kernels.math.rounding import highest, lowest
 from exec.kernels.registry import kernel
 from exec.kernels.widen import wide, widened
@@ -57,7 +58,7 @@ def reduce_mean(x: Array, axes: Axes, keepdims: bool) -> Any:
     """Σ x / n; of integers truncated; NaN of nothing."""
     total = np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
     count = x.size // max(np.size(total), 1) if x.size else 0
-    return np.true_divide(total, count)
+    return div(total, np.array(count, x.dtype))
 
 
 @_reduction("ReduceProd")

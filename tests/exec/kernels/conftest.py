@@ -36,7 +36,7 @@ class Node:
     def __init__(
         self, op: str, inputs: Sequence[Value], attributes: dict[str, Any], opset: int, domain: str, outputs: int
     ) -> None:
-        self.op, self.inputs, self.attributes = op, list(inputs), attributes
+        self.op, self.inputs, self.attributes = op, list(map(tensor, inputs)), attributes
         self.opset, self.domain, self.outputs = opset, domain, outputs
 
     def kernel(self) -> list[Value]:
