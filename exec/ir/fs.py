@@ -93,6 +93,21 @@ def read_at(fd: int, offset: int, length: int) -> bytes:
     return data
 
 
+def read_into(fd: int, offset: int, view: memoryview) -> None:
+    """Fill `view` from `offset` on."""
+    done = 0
+    while done < len(view):
+        if hasattr(os, "preadv"):
+            count = os.preadv(fd, [view[done:]], offset + done)
+        else:
+            data = read_at(fd, offset + done, len(view) - done)
+            count = len(data)
+            view[done : done + count] = data
+        if not count:
+            raise OSError(errno.EIO, "the file became shorter while it was read")
+        done += count
+
+
 def map_range(fd: int, offset: int, length: int) -> memoryview:
     """A read-only view on a range of a file, through its own mapping."""
     start = offset - offset % mmap.ALLOCATIONGRANULARITY

@@ -57,13 +57,12 @@ def plan(exporter: Exporter, graph: gs.Graph, records: Records, declared: Any) -
         if id(tensor) in declared:
             return False
         if isinstance(tensor, gs.Constant):
-            changed = tensor._values is not entry.weight
-            if changed and not entry.primary:
+            if not entry.primary and not _has(tensor, tensor._src):
                 return False
             return (
                 id(tensor) in used or not entry.used or id(tensor) in inputs or text(tensor.name) in exporter.protected
             )
-        return tensor.default is entry.weight and id(tensor) in inputs
+        return id(tensor) in inputs and (tensor.default is entry.weight or not entry.primary)
 
     made.kept = [entry for entry in records.initializers if stays(entry)]
     made.sparse = [entry for entry in records.sparse if stays(entry)]
@@ -97,7 +96,7 @@ def write(exporter: Exporter, made: Plan, out: onnx.GraphProto) -> None:
     out.initializer.extend([_kept(exporter, entry) for entry in made.kept])
     for entry in made.sparse:
         tensor = entry.tensor
-        if isinstance(tensor, gs.Constant) and tensor._values is not entry.weight:
+        if entry.primary and isinstance(tensor, gs.Constant) and not _has(tensor, entry.weight):
             write_tensor(exporter, tensor, out.initializer.add())
             continue
         proto = entry.proto
@@ -115,15 +114,22 @@ def write(exporter: Exporter, made: Plan, out: onnx.GraphProto) -> None:
 
 
 def _kept(exporter: Exporter, entry: Initializer) -> Any:
-    tensor, proto = entry.tensor, entry.proto
-    weight = tensor._values if isinstance(tensor, gs.Constant) else tensor.default
+    proto, tensor = entry.proto, entry.tensor
+    same = not entry.primary or not isinstance(tensor, gs.Constant) or _has(tensor, entry.weight)
     described = tensor._doc is not None or tensor._metadata is not None
-    if weight is entry.weight and tensor.name == proto.name and not described:
+    if same and tensor.name == proto.name and not described:
         return proto
     out = copy_of(proto)
-    if weight is not entry.weight:
-        _write_values(exporter, weight, out)
+    if not same:
+        assert isinstance(tensor, gs.Constant)
+        _write_values(exporter, tensor._values, out)
     return _name_and_describe(tensor, out)
+
+
+def _has(tensor: Any, weight: Weight | None) -> bool:
+    """Whether a Constant still has the values of `weight`, be it as the array that was read from it."""
+    values = tensor._values
+    return values is weight or (weight is not None and values is weight._array)
 
 
 def _name_and_describe(tensor: Any, out: Any) -> Any:

@@ -119,9 +119,10 @@ def _chunks(model: Model, data: bytes, pieces: list[wire.SplicePiece], fd: int) 
 
 def resolve_target(path: Path) -> Path:
     """The file that will be written: a link is followed on purpose, so that it stays one. Refuses what is no place for a file."""
-    target = Path(os.path.realpath(path))
     where = f"file {os.fspath(path)}"
+    target = path
     try:
+        target = Path(os.path.realpath(path))
         status = os.stat(target)
     except FileNotFoundError:
         if not target.parent.is_dir():

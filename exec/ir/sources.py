@@ -7,12 +7,15 @@ import os
 import weakref
 from typing import Protocol
 
+import numpy as np
+
 from exec.budget import bytes_text, exceeded
 from exec.errors import UnreadableModel
 from exec.ir import fs
 
 MAP_ABOVE = 64 << 20
 """Files up to this size are read, not mapped: a mapped file that somebody else cuts short kills the process (SIGBUS)."""
+CACHE_LINE = 64
 MAP_WHOLE_UP_TO = 2 << 30
 """Larger files get one mapping per tensor, so that the address space a model takes is what it uses."""
 
@@ -68,12 +71,20 @@ class FileSource:
         if not length:
             return memoryview(b"")
         if self.size <= MAP_ABOVE:
-            return memoryview(self.read(offset, length))
+            return self._aligned(offset, length)
         if self.size > MAP_WHOLE_UP_TO:
             return self._mapped(offset, length)
         if self._whole is None:
             self._whole = self._mapped(0, self.size)
         return self._whole[offset : offset + length]
+
+    def _aligned(self, offset: int, length: int) -> memoryview:
+        """A copy that begins at a cache line: bytes objects do not, and misaligned matrices cost BLAS a copy each time."""
+        buffer = np.empty(length + CACHE_LINE, np.uint8)
+        start = -buffer.ctypes.data % CACHE_LINE
+        view = buffer[start : start + length].data
+        fs.read_into(self._fd, offset, view)
+        return view.toreadonly()
 
     def _mapped(self, offset: int, length: int) -> memoryview:
         try:

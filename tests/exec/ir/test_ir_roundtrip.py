@@ -142,3 +142,35 @@ def test_a_proto_without_a_graph_is_refused_only_when_strict() -> None:
         with pytest.raises(BenchError, match="no graph"):
             load(proto)
         assert load(proto, strict=False).to_proto() == proto
+
+
+def test_what_the_specification_forbids_comes_back_as_well_when_not_strict(rich: onnx.ModelProto) -> None:
+    graph = rich.graph
+    graph.initializer.append(graph.initializer[1])
+    graph.initializer[3].raw_data = bytes(4 * 3 * 512)
+    graph.input.append(graph.input[0])
+    graph.node[0].input.append("nobody makes this")
+    graph.node[1].attribute.append(graph.node[1].attribute[0])
+    graph.node[4].output[0] = "t0"
+    graph.output.append(onnx.ValueInfoProto(name="nor this"))
+    model = load(rich, strict=False)
+    assert {note.code for note in model.notes} >= {"duplicate-name", "dangling-value"}
+    assert model.to_proto() == rich
+    assert model.copy().to_proto() == rich
+
+
+def test_names_that_are_no_utf8_come_back_and_can_be_renamed(rich: onnx.ModelProto) -> None:
+    rich.graph.ClearField("value_info")
+    rich.graph.node[1].ClearField("doc_string")
+    rich.graph.node[1].ClearField("metadata_props")
+    data = rich.SerializeToString().replace(b"t1", b"\xff1").replace(b"leaky", b"\xfe\xfdaky")
+    model = load(data, strict=False)
+    assert {note.code for note in model.notes} == {"name-not-utf8", "unknown-fields"}
+    assert model.to_proto().SerializeToString() == data
+    leaky = model.graph.nodes[1]
+    assert leaky.outputs[0].name == "\udcff1"
+    leaky.outputs[0].name = "\udcfe9"
+    assert model.to_proto().SerializeToString() == data.replace(b"\xff1", b"\xfe9")
+    leaky.outputs[0].name = "t1"
+    leaky.name = "leaky"
+    assert model.to_proto() == rich
