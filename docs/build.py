@@ -17,7 +17,10 @@ def commands() -> str:
     """Every command's help as its page."""
     from workbench.cli.group import COMMANDS, owb
 
-    out = [HEAD + "# Commands\n\n`owb MODEL` opens the terminal UI; without a terminal it prints `owb inspect MODEL`. Exit 0 ok, 1 findings or differences, 2 refused.\n"]
+    out = [
+        HEAD
+        + "# Commands\n\n`owb MODEL` opens the terminal UI; without a terminal it prints `owb inspect MODEL`. Exit 0 ok, 1 findings or differences, 2 refused.\n"
+    ]
     context = click.Context(owb, info_name="owb")
     for group, names in COMMANDS.items():
         out.append(f"## {group.capitalize()}\n")
@@ -34,7 +37,10 @@ def passes() -> str:
     from passes import catalog
 
     rules = catalog.rules()
-    out = [HEAD + f"# Rewrites\n\n{len(rules)} rules, in the order they run. EXACT keeps every bit, ROUNDING computes the same reals in another order, APPROXIMATE names its bound.\n"]
+    out = [
+        HEAD
+        + f"# Rewrites\n\n{len(rules)} rules, in the order they run. EXACT keeps every bit, ROUNDING computes the same reals in another order, APPROXIMATE names its bound.\n"
+    ]
     for name, cls in rules.items():
         out.append(f"## {name}\n\n{cls.safety.name}\n\n```text\n{inspect.cleandoc(cls.__doc__ or '')}\n```\n")
         for title, text in (("BEFORE", cls.BEFORE), ("AFTER", cls.AFTER)):
@@ -50,7 +56,9 @@ def checks() -> str:
     out = [HEAD + "# Checks\n"]
     for cls in CHECKS:
         fix = f"\nRepaired by `owb optimize --passes {cls.fix}`.\n" if cls.fix else ""
-        out.append(f"## {cls.code} {cls.title}\n\n{cls.level}\n\n```text\n{inspect.cleandoc(cls.__doc__ or '')}\n```\n{fix}")
+        out.append(
+            f"## {cls.code} {cls.title}\n\n{cls.level}\n\n```text\n{inspect.cleandoc(cls.__doc__ or '')}\n```\n{fix}"
+        )
     return "\n".join(out)
 
 

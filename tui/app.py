@@ -144,7 +144,7 @@ class WorkbenchApp(App[None]):
 
     def refresh_footer(self) -> None:
         """The focused pane's keys."""
-        if self.is_mounted:
+        if self.is_running:
             self.query_one(Keys).show_keys(self.view().footer(), self.size.width)
 
     def _header(self) -> tuple[list[Span], list[Span]]:

@@ -102,7 +102,8 @@ class _Pairs:
 
     def _readers(self, s: Any, t: Any) -> list[tuple[int | None, int | None]]:
         """Readers of the same operator at the same place, when each side has one."""
-        left, right = defaultdict(list), defaultdict(list)
+        left: dict[Any, list[int | None]] = defaultdict(list)
+        right: dict[Any, list[int | None]] = defaultdict(list)
         for side, tensor, place in ((left, s, self.place_before), (right, t, self.place_after)):
             for node in tensor.outputs:
                 slot = next(k for k, x in enumerate(node.inputs) if x is tensor)

@@ -105,7 +105,7 @@ def _variant(title: str, model: Model, held: Array, labels: Array, reference: Ar
 
 def latencies(model: Model, batch: Array) -> dict[str, float]:
     """Median wall time of a batch, per engine that is installed, one thread each."""
-    found = {}
+    found: dict[str, float] = {}
     feeds = {model.inputs[0].name: batch}
     for engine in ("embedded", "onnxruntime"):
         try:

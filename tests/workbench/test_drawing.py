@@ -6,6 +6,7 @@ import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from workbench.drawing.dag import Box, draw
 from workbench.drawing.layers import layered
 

@@ -96,9 +96,9 @@ class ChecksView(View):
         self.owb.refresh_footer()
 
     def _explain(self) -> None:
-        self.query_one("#explain-text", Text).show(self._page)
+        self.query_one("#explain-text", Text).show(self._page_lines)
 
-    def _page(self, width: int) -> list[Line]:
+    def _page_lines(self, width: int) -> list[Line]:
         group = self.current()
         if not group:
             return [[(" checking …" if self.result is None else " nothing to explain", "dim")]]

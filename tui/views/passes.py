@@ -119,7 +119,7 @@ class PassesView(View):
 
     def _rule_row(self, row: int, width: int) -> Line:
         rule = self.rows[row]
-        mark: Span = {"ready": ("▶", "ok"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[rule.group]  # type: ignore[assignment]
+        mark: Span = {"ready": ("▶", "ok"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[rule.group]
         count = f"{rule.places}" if rule.places else f"{rule.refused} not" if rule.refused else "–"
         safety = rules()[rule.id].safety.value if rule.id in rules() else ""
         cells: list[Any] = [
@@ -146,9 +146,9 @@ class PassesView(View):
         rule = self.current()
         pane = self.query_one("#page", Pane)
         pane.rule.name_pane(rule.id if rule else "Rule", f"{rule.places} places" if rule else "")
-        self.query_one("#rule-page", Text).show(self._page)
+        self.query_one("#rule-page", Text).show(self._page_lines)
 
-    def _page(self, width: int) -> list[Line]:
+    def _page_lines(self, width: int) -> list[Line]:
         rule = self.current()
         if rule is None or self.report is None:
             return [

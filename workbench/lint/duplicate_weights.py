@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from exec.arrays import Array
 from exec.errors import ExternalDataError
 from workbench.alignment import sample
 from workbench.lint.base import Check, Finding, Subject
@@ -23,7 +24,7 @@ class DuplicateWeights(Check):
     code, title, level, fix = "OWB023", "the same weight twice", "note", "merge-initializers"
 
     def look(self, subject: Subject) -> Iterator[Finding]:
-        groups: dict[object, list[tuple[str, np.ndarray]]] = defaultdict(list)  # type: ignore[type-arg]
+        groups: dict[object, list[tuple[str, Array]]] = defaultdict(list)
         for _, weight, _ in subject.weights:
             if weight.nbytes >= 1024:
                 try:

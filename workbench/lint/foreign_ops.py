@@ -27,7 +27,7 @@ class ForeignOps(Check):
                 node.domain not in ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training")
                 and (node.domain, node.op) not in local
             ):
-                counts[node.domain, node.op] += 1
+                counts[node.domain or "", node.op] += 1
         for (domain, op), count in counts.items():
             runs = find(domain, op, subject.model.opsets.get(domain, 1)) is not None
             known = "the embedded executor has a kernel" if runs else "the embedded executor has no kernel"

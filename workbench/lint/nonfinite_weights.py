@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from exec.arrays import Array
 from exec.errors import ExternalDataError
 from workbench.lint.base import Check, Finding, Subject
 
@@ -38,5 +39,5 @@ class NonfiniteWeights(Check):
                 )
 
 
-def _is_mask(values: np.ndarray, lost: np.ndarray) -> bool:  # type: ignore[type-arg]
+def _is_mask(values: Array, lost: Array) -> bool:
     return bool((values[lost] == -np.inf).all() and not values[~lost].any())

@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from workbench.render.table import Table
+from workbench.render.text import display_name
 
 
 def console(stream: TextIO | None = None, width: int | None = None) -> Console:
@@ -30,7 +31,7 @@ def _piped_width() -> int:
 def draw(table: Table, out: Console) -> None:
     """Write `table`: title, a ruled heading, rows, caption."""
     if table.title:
-        out.print(Text(table.title, style="bold"))
+        out.print(Text(display_name(table.title), style="bold"))
     if table.columns:
         grid = RichTable(box=None, pad_edge=False, show_header=any(c.title for c in table.columns), header_style="dim")
         for column in table.columns:
@@ -43,4 +44,4 @@ def draw(table: Table, out: Console) -> None:
         out.print(grid)
     for line in (*table.notes, table.caption):
         if line:
-            out.print(Text(line, style="dim"))
+            out.print(Text(display_name(line), style="dim"))
