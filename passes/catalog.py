@@ -26,10 +26,12 @@ from passes.rules.fold.constants import FoldConstants
 from passes.rules.fold.inline_function import InlineFunction
 from passes.rules.fold.inline_if import InlineIf
 from passes.rules.fold.lift_constants import LiftConstants
+from passes.rules.fold.only_branch import InlineOnlyBranch
 from passes.rules.fold.reshape_target import FoldReshapeTarget
 from passes.rules.fold.shapes import FoldShapes
 from passes.rules.fold.unroll_loop import UnrollLoop
 from passes.rules.fuse.attention import FuseAttention
+from passes.rules.fuse.attention_heads import FuseAttentionHeads
 from passes.rules.fuse.before_conv import FuseBeforeConv
 from passes.rules.fuse.before_matmul import FuseBeforeMatMul
 from passes.rules.fuse.cast_chain import FuseCastChain
@@ -71,7 +73,9 @@ from passes.rules.fuse.squeeze_chain import FuseSqueezeChain
 from passes.rules.fuse.swish import FuseMish, FuseSwish
 from passes.rules.fuse.transpose_chain import FuseTransposeChain, ReplaceTransposeByReshape
 from passes.rules.fuse.transpose_gemm import FuseTransposeGemm
+from passes.rules.move.reshape_to_constant import MoveReshapeToConstant
 from passes.rules.move.shape_of_same import MoveShapeUp
+from passes.rules.move.transpose_down import MoveTransposeDown
 from passes.rules.tidy.common_subexpression import MergeCommonSubexpressions
 from passes.rules.tidy.dead_code import RemoveDeadCode
 from passes.rules.tidy.duplicate_initializers import MergeDuplicateInitializers
@@ -83,6 +87,7 @@ INLINE: tuple[type[Rewrite], ...] = (InlineFunction,)
 CLEAN: tuple[type[Rewrite], ...] = (
     LiftConstants,
     InlineIf,
+    InlineOnlyBranch,
     UnrollLoop,
     EliminateIdentity,
     RemoveUnusedOutputs,
@@ -130,6 +135,7 @@ RECOGNISE: tuple[type[Rewrite], ...] = (
     FuseSwish,
     FuseMish,
     FuseAttention,
+    FuseAttentionHeads,
     FuseLogSoftmax,
     EliminateMonotoneBeforeArg,
     FuseDepthToSpace,
@@ -162,6 +168,8 @@ FUSE: tuple[type[Rewrite], ...] = (
     EliminateDoubleQuantization,
     MoveQuantizationThrough,
     EliminateReluBeforeQuantize,
+    MoveTransposeDown,
+    MoveReshapeToConstant,
     ReplaceTransposeByReshape,
     RemoveZeroBias,
     ReplacePow,

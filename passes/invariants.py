@@ -10,7 +10,7 @@ from passes.dims import differ
 from passes.patch import Applied
 from passes.region import Region
 from passes.shapes import Fact
-from passes.shapes.facts import reads
+from passes.shapes.facts import knows_more, reads
 from passes.shapes.types import schema_of
 
 
@@ -24,10 +24,14 @@ def check_patch(done: Applied) -> None:
         after = facts.of(tensor)
         _same(tensor, before, after)
         facts.set(tensor, _better(before, after))
+        if knows_more(after, before):
+            facts.refresh([tensor])
     for old, new in (*done.patch.redirects, *done.patch.renames):
         before_fact = facts.peek(old)
         if before_fact is not None:
             _same(new, before_fact, facts.of(new))
+            if knows_more(facts.of(new), before_fact):
+                facts.refresh([new])
 
 
 def check_node(node: Node, region: Region) -> None:

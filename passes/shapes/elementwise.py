@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passes.dims import Atom, Dim, Expr, Shape
+from passes.dims import Atom, Dim, Expr, Shape, minimum
 from passes.shapes.registry import Call, Shapes, shape_of
 
 
@@ -19,8 +19,23 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(b, int):
         return b
+    if _cut(b, a):
+        return a
+    if _cut(a, b):
+        return b
     first, second = sorted((a, b), key=str)
     return Expr({(Atom("broadcast", (first, second), 0),): 1})
+
+
+def _cut(a: Dim, b: Dim) -> bool:
+    """Whether `a` is min(b, n) with n above 1: where it is not b, the two do not broadcast and the run stops."""
+    if not isinstance(a, Expr) or len(a.terms) != 1:
+        return False
+    ((mono, factor),) = a.terms.items()
+    if factor != 1 or len(mono) != 1 or mono[0].name != "min":
+        return False
+    other = [d for d in mono[0].args if d != b]
+    return len(other) == 1 and minimum(other[0], 0) > 1
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

@@ -26,6 +26,9 @@ FAMILIES = (control, elementwise, generator, movement, nn, reduction, values)
 
 UNKNOWN = Fact()
 
+REFRESH_LIMIT = 10_000
+"""Steps of one refresh: what lies further away is computed anew in a later run."""
+
 _ANONYMOUS = frozenset({"", "?", "*", "-1", "none", "unknown", "dynamic", "unk"})
 
 
@@ -92,6 +95,20 @@ class Facts:
         """Compute the facts of a node's outputs anew."""
         self.forget(node.outputs)
         self._compute(node)
+
+    def refresh(self, tensors: Iterable[Any]) -> None:
+        """More is known of `tensors` than before: compute anew what follows from it, as far as it learns something."""
+        queue = [reader for tensor in tensors for reader in tensor.outputs]
+        steps = 0
+        while queue and steps < REFRESH_LIMIT:
+            node, steps = queue.pop(), steps + 1
+            if not all(t in self._known for t in node.outputs if t.name):
+                continue
+            for tensor, fact in zip(node.outputs, self._infer(node), strict=True):
+                if tensor.name and knows_more(fact, self._known[tensor]):
+                    fact.dtype = fact.dtype or self._known[tensor].dtype
+                    self._known[tensor] = fact
+                    queue.extend(tensor.outputs)
 
     def note_once(self, node: Node) -> None:
         """Compute the facts of a node's outputs unless they are known."""
@@ -193,6 +210,22 @@ class Facts:
                 if array is not None and array.size <= VALUE_LIMIT:
                     fact.value = array if array.dtype == object else objects(array.shape, list(array.reshape(-1)))
                     fact.shape = tuple(array.shape)
+
+
+def knows_more(new: Fact, old: Fact) -> bool:
+    """Whether `new` says something about a value that `old` does not."""
+    if new.shape is None:
+        return False
+    if old.shape is None or len(old.shape) != len(new.shape):
+        return True
+    if any(isinstance(a, int) and not isinstance(b, int) for a, b in zip(new.shape, old.shape, strict=True)):
+        return True
+    return _numbers(new) > _numbers(old)
+
+
+def _numbers(fact: Fact) -> int:
+    """How many elements are known, as numbers; -1 where nothing is said about them."""
+    return -1 if fact.value is None else sum(isinstance(v, int) for v in fact.value.reshape(-1))
 
 
 def reads(node: Node) -> Iterator[Any]:
