@@ -64,7 +64,7 @@ class Plan:
         self.observer: Observer | None = None
         units = Units(trace, [*outputs, *watched])
         if options.fuse:
-            fuse_units(units, options.jit)
+            fuse_units(units, packs)
         units.settle()
         self.known = units.known
         builder = Builder(units, packs, jit=options.jit)
