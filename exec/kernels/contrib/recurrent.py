@@ -48,7 +48,7 @@ def dynamic_quantize_lstm(
 
     def project(d: int, inputs: Array) -> Array:
         rows = product(inputs.reshape(-1, inputs.shape[2]), w[d], w_scale[d], w_zero_point[d])
-        return rows.reshape(*inputs.shape[:2], -1)
+        return rows.reshape(*inputs.shape[:2], w.shape[2])
 
     return lstm_layer(
         x, r.shape[1], b, sequence_lens, initial_h, initial_c, p, project,

@@ -81,7 +81,7 @@ def projected(x: Array, weights: Array, bias: Array | None) -> Array:
     y: Array = np.matmul(x.reshape(-1, x.shape[2]), weights.T)
     if bias is not None:
         y += bias
-    return y.reshape(*x.shape[:2], -1)
+    return y.reshape(*x.shape[:2], weights.shape[0])
 
 
 def bounded(gates: Array, clip: float | None) -> Array:
