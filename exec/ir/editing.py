@@ -87,17 +87,14 @@ def _node_value(node: Node) -> Array:
 def replace_all_uses(graph: Graph, old: Any, new: Any) -> None:
     """Let everything that reads `old` read `new`: nodes, nodes in subgraphs, and outputs of subgraphs.
 
-    The graph's own outputs keep their tensors, because their names are the model's interface.
+    The graph's own outputs keep their tensors, because their names are the model's interface. So does a subgraph's output whose
+    node is in the subgraph, if `new` comes from elsewhere: an output has to be made where it is one.
     """
     if old is new:
         return
     readers = list(old.outputs)
     list.clear(old.outputs)
-    seen: set[int] = set()
-    for node in readers:
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node in {id(node): node for node in readers}.values():
         inputs = node.inputs
         for at, tensor in enumerate(inputs):
             if tensor is old:
@@ -105,7 +102,9 @@ def replace_all_uses(graph: Graph, old: Any, new: Any) -> None:
                 list.append(new.outputs, node)
     for inner in walk(graph):
         if inner is not graph and any(tensor is old for tensor in inner.outputs):
-            inner.outputs = [new if tensor is old else tensor for tensor in inner.outputs]
+            made_here = {id(tensor) for node in inner.nodes for tensor in node.outputs}
+            if id(new) in made_here or id(old) not in made_here:
+                inner.outputs = [new if tensor is old else tensor for tensor in inner.outputs]
 
 
 def remove_nodes(graph: Graph, nodes: Iterable[Node]) -> None:
