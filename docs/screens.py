@@ -1,0 +1,82 @@
+"""Take the screenshots of the README: drive the real app by keys and export what it draws.
+
+    python docs/screens.py [--model PATH] [--out docs/screens]
+
+Without --model the digits samples are shown; the README's detector pictures come from `--model` with a public OCR detector
+(`python benchmarks/models.py` fetches it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+from pathlib import Path
+
+from tui.app import WorkbenchApp
+from workbench.samples import sample
+
+HERE = Path(__file__).resolve().parent
+WIDE, NARROW = (140, 40), (80, 24)
+
+Shot = tuple[str, tuple[int, int], tuple[str, ...]]
+DIGITS: tuple[Shot, ...] = (
+    ("overview", WIDE, ("1",)),
+    ("graph", WIDE, ("2", "j", "j")),
+    ("graph-drawing", WIDE, ("2", "t", "j", "j")),
+    ("tensors", WIDE, ("3", "j")),
+    ("passes", WIDE, ("4",)),
+    ("passes-applied", WIDE, ("4", "A")),
+    ("profile", WIDE, ("4", "A", "6", "r")),
+    ("compare", WIDE, ("4", "A", "7", "r")),
+    ("checks", WIDE, ("8",)),
+    ("log", WIDE, ("4", "A", "9")),
+    ("graph-80x24", NARROW, ("2", "j")),
+    ("help", WIDE, ("4", "question_mark")),
+)
+DETECTOR: tuple[Shot, ...] = (
+    ("detector-overview", WIDE, ("1",)),
+    ("detector-passes", WIDE, ("4",)),
+    ("detector-profile", WIDE, ("4", "A", "6", "r")),
+    ("detector-graph", WIDE, ("6", "r", "enter")),
+)
+
+
+def without_network(svg: str) -> str:
+    """The picture asks for no font from elsewhere: the viewer's own monospace serves."""
+    svg = re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL)
+    return svg.replace("Fira Code", "DejaVu Sans Mono")
+
+
+async def take(path: Path, shots: tuple[Shot, ...], out: Path) -> None:
+    """One fresh app a picture, so that each shows what its keys alone do."""
+    for name, size, keys in shots:
+        app = WorkbenchApp(path)
+        async with app.run_test(size=size) as pilot:
+            for key in ("", *keys):
+                if key:
+                    await pilot.press(key)
+                for _ in range(3000):
+                    await pilot.pause(0.02)
+                    if app.bench is not None and not app.bridge.jobs:
+                        break
+            await pilot.pause(0.1)
+            (out / f"{name}.svg").write_text(without_network(app.export_screenshot(title=f"owb {path.name}")), encoding="utf-8")
+            print(f"{name}.svg", flush=True)
+
+
+def main() -> None:
+    """Parse the command line and take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])  # type: ignore[union-attr]
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--out", type=Path, default=HERE / "screens")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.model is not None:
+        asyncio.run(take(options.model, DETECTOR, options.out))
+    else:
+        asyncio.run(take(sample("digits_attention_ts.onnx"), DIGITS, options.out))
+
+
+if __name__ == "__main__":
+    main()
