@@ -58,10 +58,10 @@ def product(b: Builder, out: Slot, x: Slot, weight: Array, *, transposed: bool) 
     else:
         form = "rows"
     if form == "columns":
-        turned = b.packs.get(weight, "columns", lambda: np.ascontiguousarray(weight if transposed else weight.T))
+        turned = b.packs.get(weight, ("columns", transposed), lambda: np.ascontiguousarray(weight if transposed else weight.T))
         b.emit(_columns, out, x, b.constant(turned), b.scratch((columns, rows), out.dtype))
         return
-    straight = b.packs.get(weight, "rows", lambda: np.ascontiguousarray(weight.T if transposed else weight))
+    straight = b.packs.get(weight, ("rows", transposed), lambda: np.ascontiguousarray(weight.T if transposed else weight))
     b.emit(_product, out, x, b.constant(straight))
 
 
