@@ -112,11 +112,11 @@ def _split(
 
 
 def _cached(past: Array | None, new: Array, before: Array, room: int) -> Array:
-    """The cache with the new steps written where each entry's old ones end."""
+    """The cache: each entry's old steps, then its new ones, then zeros."""
     cache = np.zeros((*new.shape[:2], room, new.shape[3]), new.dtype)
     for entry, start in enumerate(before.tolist()):
         if past is not None:
-            cache[entry, :, : past.shape[2]] = past[entry]
+            cache[entry, :, :start] = past[entry, :, :start]
         end = min(start + new.shape[2], room)
         cache[entry, :, start:end] = new[entry, :, : end - start]
     return cache

@@ -40,7 +40,7 @@ def skip_layer_normalization(
 ) -> tuple[Array, Array, Array, Array]:
     """LayerNormalization of x + skip + bias over the last axis; its mean, its 1/σ, and that sum itself."""
     total = _summed(x, skip, bias)
-    y, mean, inverse = layer_normalization(total, gamma, beta, axis=-1, epsilon=epsilon)
+    y, mean, inverse = layer_normalization(total, gamma, beta, axis=-1, epsilon=epsilon, n_outputs=3)
     return y, mean, inverse, total
 
 
@@ -84,6 +84,6 @@ def embed_layer_normalization(
     total = wide(np.take(word_embedding, input_ids, 0)) + wide(np.take(position_embedding, places, 0))
     if segment_ids is not None and segment_embedding is not None:
         total = total + wide(np.take(segment_embedding, segment_ids, 0))
-    y, _, _ = layer_normalization(total, wide(gamma), wide(beta), axis=-1, epsilon=epsilon)
+    y = np.asarray(layer_normalization(total, wide(gamma), wide(beta), axis=-1, epsilon=epsilon))
     kept = np.zeros(input_ids.shape[0], np.int32) if mask is None else np.asarray(np.sum(mask, 1), np.int32)
     return y.astype(gamma.dtype), kept, total.astype(gamma.dtype)
