@@ -17,7 +17,7 @@ INNER: tuple[dict[int, int], ...] = (
     {7: GRAPH, 20: TRAINING, 25: FUNCTION},
     {1: NODE, 5: TENSOR, 15: SPARSE},
     {5: ATTRIBUTE},
-    {5: TENSOR, 6: GRAPH, 9: TENSOR, 10: GRAPH, 22: SPARSE, 23: SPARSE},
+    {5: TENSOR, 6: GRAPH, 10: TENSOR, 11: GRAPH, 22: SPARSE, 23: SPARSE},
     {},
     {1: TENSOR, 2: TENSOR},
     {7: NODE, 11: ATTRIBUTE},
