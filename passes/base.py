@@ -94,9 +94,13 @@ class Rewrite:
         return cls.roots or (cls.pattern.ops if cls.pattern is not None else ())
 
     def visit(self, node: Node, region: Region) -> Patch | Refusal | None:
-        """What the rewrite would do at `node`; the opset, the target and the domain are checked here."""
+        """What the rewrite would do at `node`, if it is a node of the specification or of `domain`, alive in this graph."""
         if not region.is_plain(node) if not self.domain else node.domain != self.domain:
             return None
+        return self.consider(node, region)
+
+    def consider(self, node: Node, region: Region) -> Patch | Refusal | None:
+        """What the rewrite would do at `node`; the opset and the target are checked here."""
         found = self.at(node, region)
         if found is None:
             return None

@@ -10,37 +10,52 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import Union
 
 _serial = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
 class Atom:
     """What a polynomial is over: a symbol (`args` empty) or an operation on expressions.
 
     minimum  a lower bound of its value; dimensions are never negative
     """
 
-    name: str
-    args: tuple[Dim, ...] = ()
-    minimum: int | None = None
+    __slots__ = ("_hash", "_text", "args", "minimum", "name")
+
+    def __init__(self, name: str, args: tuple[Dim, ...] = (), minimum: int | None = None) -> None:
+        self.name, self.args, self.minimum = name, args, minimum
+        self._hash = hash((name, args))
+        if not args:
+            self._text = name
+        elif name == "floordiv":
+            self._text = f"{_wrapped(args[0])}//{_wrapped(args[1])}"
+        else:
+            self._text = f"{name}({', '.join(map(str, args))})"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Atom)
+            and self._hash == other._hash
+            and self.name == other.name
+            and self.args == other.args
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
-        if not self.args:
-            return self.name
-        if self.name == "floordiv":
-            return f"{_wrapped(self.args[0])}//{_wrapped(self.args[1])}"
-        return f"{self.name}({', '.join(map(str, self.args))})"
+        return self._text
+
+    __repr__ = __str__
 
 
 Monomial = tuple[Atom, ...]
 
 
 def _order(atom: Atom) -> str:
-    return str(atom)
+    return atom._text
 
 
 class Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exec.arrays import Value
 from exec.errors import OptionError
@@ -17,7 +17,9 @@ from passes.ledger import Ledger
 from passes.pipeline import Pipeline, Place, Trace
 from passes.region import Workspace
 from passes.report import Application, Census, Refused, Report, RuleUse, Undone, Verification, census, value_names
-from passes.verify import Verifier, VerifyBudget
+
+if TYPE_CHECKING:
+    from passes.verify import VerifyBudget
 
 TARGETS = ("portable", "onnxruntime")
 
@@ -84,6 +86,8 @@ def optimize(
     undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
     checked = Verification("none", reason="verification is off")
     if verify:
+        from passes.verify import Verifier, VerifyBudget
+
         verifier = Verifier(model, feeds, budget or VerifyBudget(optimizer_seconds=perf_counter() - began), cancel)
         result, trace, more, checked = verifier.verified(plan, source, result, trace)
         undone += more

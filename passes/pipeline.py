@@ -1,7 +1,7 @@
 """Applies rewrites until none applies.
 
-The nodes are visited in order; whatever a patch makes or touches is visited again at once, so a chain collapses in one sweep. Sweeps
-repeat until one changes nothing. The order of events depends on the model and the rules alone, so an application can be named by
+The nodes are visited in order; whatever a patch makes or touches is visited again at once, so a chain collapses in one sweep. Further
+sweeps look only where changes came near; a last one over everything must change nothing. The order of events depends on the model and the rules alone, so an application can be named by
 its number: `fuel` stops after that many, which is what bisection needs.
 """
 
@@ -19,6 +19,9 @@ from passes.base import EVERY, Refusal, Rewrite
 from passes.invariants import check_patch
 from passes.patch import Applied, Patch, provenance
 from passes.region import Region, Workspace
+
+WIDE = 64
+"""A value with more readers is common to the graph: a change at one of them is no news to the others."""
 
 NODE_BYTES = 40
 """What a node costs in a file, about: removing one pays for a small constant."""
@@ -54,14 +57,23 @@ class Trace:
     exhausted: bool = False
 
 
-class Table:
-    """The rules that want to see a node of an op, in the catalog's order."""
+class Stage:
+    """Rules that reach their fixpoint together.
+
+    whole    those that look at a graph as a whole
+    pending  nodes that changes came near since the stage last saw them
+    seen     how many applications there had been when the stage last looked
+    """
 
     def __init__(self, rules: Sequence[Rewrite]) -> None:
         self._rules = [(rule, frozenset(rule.starts())) for rule in rules if rule.starts()]
         self._of: dict[str, tuple[Rewrite, ...]] = {}
+        self.whole = tuple(rule for rule in rules if not rule.starts())
+        self.pending: dict[Node, None] = {}
+        self.seen = -1
 
     def of(self, op: str) -> tuple[Rewrite, ...]:
+        """The rules that want to see a node of `op`, in the catalog's order."""
         found = self._of.get(op)
         if found is None:
             found = self._of[op] = tuple(rule for rule, ops in self._rules if op in ops or EVERY in ops)
@@ -86,7 +98,7 @@ class Pipeline:
         progress: Progress | None = None,
         cancel: Cancel | None = None,
     ) -> None:
-        self.workspace, self.stages = workspace, stages
+        self.workspace, self.stages = workspace, [Stage(rules) for rules in stages]
         self.fuel, self.barred = fuel, frozenset(barred)
         self.progress, self.cancel = progress, cancel
         self.trace = Trace()
@@ -95,44 +107,50 @@ class Pipeline:
         self._broken: set[Place] = set()
 
     def run(self) -> Trace:
-        """Sweep until a fixpoint."""
-        trace, settled = self.trace, 0
-        while settled < len(self.stages) and not trace.exhausted:
+        """Sweep until a sweep over everything changes nothing."""
+        trace, full = self.trace, True
+        while not trace.exhausted:
+            before = len(trace.events)
             for stage in self.stages:
-                before = len(trace.events)
-                self._stage(stage)
-                settled = settled + 1 if len(trace.events) == before else 0
-                if settled >= len(self.stages) or trace.exhausted:
-                    break
+                self._settle(stage, full)
+            quiet = len(trace.events) == before
+            if quiet and full:
+                break
+            full = quiet
         self.workspace.flush()
         trace.refusals = {key: r for key, r in trace.refusals.items() if key[1] in self.workspace.home}
         return trace
 
-    def _stage(self, rules: Sequence[Rewrite]) -> None:
-        """One stage to its fixpoint."""
-        table = Table(rules)
-        whole = [rule for rule in rules if not rule.starts()]
+    def _settle(self, stage: Stage, full: bool) -> None:
+        """One stage to its fixpoint, over all nodes or over those that changes came near."""
         while not self.trace.exhausted:
             before = len(self.trace.events)
+            if not full and not stage.pending and stage.seen == before:
+                return
             self.trace.sweeps += 1
+            whole = stage.whole if full or stage.seen != before else ()
             for region in list(self.workspace.regions):
                 if region in self.workspace.regions:
-                    self._sweep(region, table, whole)
+                    self._sweep(region, stage, whole, full)
+            stage.seen = before
+            full = False
             if self.inlines:
                 self.workspace.drop_unused_functions()
             if len(self.trace.events) == before:
+                stage.pending.clear()
                 return
 
-    def _sweep(self, region: Region, table: Table, whole: Sequence[Rewrite]) -> None:
-        nodes = list(region.graph.nodes)
-        for done, node in enumerate(nodes):
+    def _sweep(self, region: Region, stage: Stage, whole: Sequence[Rewrite], full: bool) -> None:
+        nodes, pending = region.graph.nodes, stage.pending
+        chosen = list(nodes) if full else [n for n in nodes if n in pending] if pending else []
+        for done, node in enumerate(chosen):
             if done % 256 == 0:
                 check(self.cancel, "the rewriting")
-                report(self.progress, done, len(nodes), "rewriting")
+                report(self.progress, done, len(chosen), "rewriting")
             if self.trace.exhausted:
                 break
-            if table.of(node.op) and node not in region.removed:
-                self._visit(node, table)
+            if stage.of(node.op) and node not in region.removed:
+                self._visit(node, stage)
         region.flush()
         for rule in whole:
             began = perf_counter()
@@ -143,7 +161,7 @@ class Pipeline:
             self._spend(rule, began)
             region.flush()
 
-    def _visit(self, first: Node, table: Table) -> None:
+    def _visit(self, first: Node, stage: Stage) -> None:
         """Try the rules at a node, and again at whatever an application makes or touches."""
         home, stack = self.workspace.home, [first]
         while stack and not self.trace.exhausted:
@@ -151,33 +169,42 @@ class Pipeline:
             here = home.get(node)
             if here is None:
                 continue
-            for rule in table.of(node.op):
+            stage.pending.pop(node, None)
+            plain = here.is_plain(node)
+            for rule in stage.of(node.op):
+                if not plain and not rule.domain:
+                    continue
                 began = perf_counter()
-                found = rule.visit(node, here)
+                found = rule.consider(node, here)
                 done = None if found is None else self._take(rule, found, here)
                 self._spend(rule, began)
                 if done is not None:
-                    stack.extend(self._neighbours(done))
+                    stack.extend(self._near(done))
                     break
 
     def _spend(self, rule: Rewrite, began: float) -> None:
         seconds = self.trace.seconds
         seconds[rule.id] = seconds.get(rule.id, 0.0) + perf_counter() - began
 
-    def _neighbours(self, done: Applied) -> list[Node]:
-        """What to look at again: the nodes made, their readers, and the makers of what they read."""
+    def _near(self, done: Applied) -> list[Node]:
+        """What to look at again at once: the nodes made, their readers, and the makers of what they read. Other stages look a step further."""
         values: list[Any] = [t for node in done.made for t in node.outputs]
         values += [new for _, new in done.patch.redirects] + [old for _, old in done.patch.renames]
         near: dict[Node, None] = {}
         for tensor in values:
-            if not isinstance(tensor, Constant) and len(tensor.outputs) <= 64:
+            if not isinstance(tensor, Constant) and len(tensor.outputs) <= WIDE:
                 near.update(dict.fromkeys(tensor.outputs))
         near.update(dict.fromkeys(done.made))
         for node in done.made:
             near.update((maker, None) for t in node.inputs for maker in t.inputs)
         near.update((maker, None) for t in values for maker in t.inputs)
         home = self.workspace.home
-        return [n for n in near if n in home]
+        found = [n for n in near if n in home]
+        further = [r for n in found for t in n.outputs if len(t.outputs) <= WIDE for r in t.outputs]
+        for stage in self.stages:
+            stage.pending.update(dict.fromkeys(found))
+            stage.pending.update(dict.fromkeys(further))
+        return found
 
     def _take(self, rule: Rewrite, found: Patch | Refusal, region: Region) -> Applied | None:
         """Apply a patch, or note why it is not applied."""
@@ -208,9 +235,8 @@ class Pipeline:
         self.workspace.ledger.book(added, done.freed_bytes + found.freed + credit)
         self.trace.events.append(event)
         if len(self.trace.events) > self.limit:
-            raise RewriteError(
-                "the rewrites do not come to an end", where=f"rule {rule.id}", why=f"{self.limit} were applied"
-            )
+            self.trace.exhausted = True
+            self.trace.broken.append((event, f"the rewrites do not come to an end: stopped after {self.limit}"))
         return done
 
     def _growth(self, patch: Patch) -> str | None:

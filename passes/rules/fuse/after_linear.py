@@ -8,7 +8,7 @@ from exec.ir import Node
 from passes.base import Refusal, Rewrite, Safety
 from passes.patch import Patch
 from passes.region import Region
-from passes.rules.fuse.linear import Linear, affine_of
+from passes.rules.fuse.linear import Linear, affine_of, uniform
 
 
 class FuseIntoLinear(Rewrite):
@@ -36,6 +36,10 @@ class FuseIntoLinear(Rewrite):
         if not region.only_read_by(x, node):
             other = next(r for r in region.readers(x) if r is not node)
             return Refusal(f"the output of {layer.name or layer.op} is also read by {other.name or other.op}", layer)
+        if affine.scale is not None and uniform(linear.weight) and not uniform(affine.scale):
+            added = linear.weight.nbytes
+            if not region.workspace.ledger.affords(added):
+                return Refusal(f"the weight repeats one number; scaled it would need {added} bytes", layer)
         patch = self.patch(region, node, layer)
         linear.write(patch, affine, node.outputs[0])
         return patch

@@ -9,7 +9,7 @@ from exec.ir import Node
 from passes.base import Refusal, Rewrite, Safety
 from passes.patch import Patch
 from passes.region import Region
-from passes.rules.fuse.linear import FLOATS, Affine, affine_of, uniform
+from passes.rules.fuse.linear import FLOATS, Affine, affine_of, times, uniform
 
 
 class FuseBeforeConv(Rewrite):
@@ -94,9 +94,8 @@ def _per_input(values: Array, weight: Array, group: int) -> Array:
 
 def scaled_inputs(weight: Array, scale: Array, group: int) -> Array:
     """W·k with k per input channel."""
-    if uniform(weight) and uniform(scale):
-        return np.broadcast_to((weight.reshape(-1)[0].astype(np.float64) * scale[0]).astype(weight.dtype), weight.shape)
-    return (weight.astype(np.float64) * _per_input(scale, weight, group)).astype(weight.dtype)
+    factor = scale if uniform(weight) and uniform(scale) else _per_input(scale, weight, group)
+    return times(weight, factor, factor.shape)
 
 
 def _moved(weight: Array, shift: Array, group: int) -> Array:

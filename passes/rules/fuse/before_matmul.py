@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
-
 from exec.ir import Node
 from passes.base import Refusal, Rewrite, Safety
 from passes.patch import Patch
 from passes.region import Region
-from passes.rules.fuse.linear import FLOATS, affine_of
+from passes.rules.fuse.linear import FLOATS, affine_of, times
 
 
 class FuseBeforeMatMul(Rewrite):
@@ -47,7 +45,7 @@ class FuseBeforeMatMul(Rewrite):
                 return Refusal(f"the output of {before.name or before.op} is also read elsewhere", before)
             scale = affine.scale.reshape((1, -1) if flipped else (-1, 1))
             patch = self.patch(region, node, before)
-            scaled = patch.constant((weight.astype(np.float64) * scale).astype(weight.dtype), node.inputs[1].name)
+            scaled = patch.constant(times(weight, scale, scale.shape), node.inputs[1].name)
             patch.add(node.op, [x, scaled, *node.inputs[2:]], node.attrs, out=node.outputs[0])
             return patch
         return None

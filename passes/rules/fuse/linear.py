@@ -80,7 +80,7 @@ class Linear:
                 inputs = w.shape[0] // group
                 split = np.ascontiguousarray(w).reshape(group, inputs, *w.shape[1:])
                 factor = scale.reshape(group, 1, w.shape[1], *(1,) * (w.ndim - 2))
-                return (split.astype(np.float64) * factor).astype(w.dtype).reshape(w.shape)
+                return times(split, factor, factor.shape).reshape(w.shape)
             return times(w, scale, ())
         if self.node.op == "Gemm" and self.node.attrs.get("transB", 0):
             return times(w, scale, (-1, 1))
@@ -136,7 +136,10 @@ def times(array: Array, scale: Array, shape: tuple[int, ...]) -> Array:
         return np.broadcast_to(
             (array.reshape(-1)[0].astype(np.float64) * scale.reshape(-1)[0]).astype(array.dtype), array.shape
         )
-    return (array.astype(np.float64) * scale.reshape(shape)).astype(array.dtype)
+    out = np.empty(array.shape, array.dtype)
+    # buffered: no float64 copy of a large weight
+    np.multiply(array, scale.reshape(shape), out=out, dtype=np.float64, casting="same_kind")
+    return out
 
 
 def plus(array: Array, shift: Array) -> Array:
