@@ -104,8 +104,8 @@ def _passes(ufunc: Any, source: Array, offsets: list[int], target: Array, length
     parts = [source[..., offset : offset + length] for offset in offsets]
     if len(parts) == 1:
         return [partial(np.copyto, target, parts[0])]
-    steps: list[Step] = [partial(ufunc, parts[0], parts[1], target)]
-    return steps + [partial(ufunc, target, part, target) for part in parts[2:]]
+    steps: list[Step] = [partial(ufunc, parts[0], parts[1], out=target)]
+    return steps + [partial(ufunc, target, part, out=target) for part in parts[2:]]
 
 
 def _padded(b: Builder, x: Slot, g: Window) -> Slot:
@@ -128,8 +128,8 @@ def _strided(g: Window, ufunc: Any, fill: float, scale: Array | None, out: Array
     if len(parts) == 1:
         steps.append(partial(np.copyto, out, parts[0]))
     else:
-        steps.append(partial(ufunc, parts[0], parts[1], out))
-        steps += [partial(ufunc, out, part, out) for part in parts[2:]]
+        steps.append(partial(ufunc, parts[0], parts[1], out=out))
+        steps += [partial(ufunc, out, part, out=out) for part in parts[2:]]
     if scale is not None:
         steps.append(partial(np.multiply, out, scale, out))
     return steps
