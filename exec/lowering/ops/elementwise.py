@@ -63,7 +63,7 @@ def _is_power_of_two(value: Array) -> bool:
 
 
 def _binary(ufunc: Callable[..., Any], out: Array, x: Array, y: Array) -> Step:
-    return partial(ufunc, x, y, out)
+    return partial(ufunc, x, y, out=out)
 
 
 @lowering(*EXTREMES)
@@ -104,7 +104,7 @@ def _clipped(low: Array, high: Array, out: Array, x: Array) -> Step:
 
 def _folded(ufunc: Callable[..., Any], out: Array, first: Array, second: Array, *rest: Array) -> list[Step]:
     steps: list[Step] = [_binary(ufunc, out, first, second)]
-    return steps + [partial(ufunc, out, other, out) for other in rest]
+    return steps + [partial(ufunc, out, other, out=out) for other in rest]
 
 
 @lowering(*COMPARISONS)
@@ -254,7 +254,7 @@ def _swish(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> 
 def _leaky_relu(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
     alpha = float(attributes.get("alpha", 0.01))
     fold = np.maximum if alpha <= 1 else np.minimum
-    return [partial(np.multiply, x, _scalar(x, alpha), scratch), partial(fold, x, scratch, out)]
+    return [partial(np.multiply, x, _scalar(x, alpha), scratch), partial(fold, x, scratch, out=out)]
 
 
 def _elu(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
