@@ -160,7 +160,13 @@ class Model(Described):
         twin.has_graph = self.has_graph
         twin._doc = self._doc
         twin._metadata = None if self._metadata is None else dict(self._metadata)
+        twin.settle()
         return twin
+
+    def settle(self) -> None:
+        """Take a large graph out of the garbage collector's sight until the model is dropped."""
+        if len(self.graph.nodes) >= LARGE_GRAPH_NODES:
+            self.frozen = Frozen()
 
     def __repr__(self) -> str:
         return f"Model({self.graph.name!r}, {len(self.graph.nodes)} nodes, opset {self.opset})"
@@ -190,6 +196,7 @@ class Snapshot:
 
         model = build(onnx.ModelProto.FromString(zlib.decompress(self.data)), self.store, self.path, None)
         model.notes = self.notes
+        model.settle()
         return model
 
 
@@ -230,8 +237,7 @@ def load(
     model.notes = tuple(findings.notes)
     if strict:
         refuse(model)
-    if len(model.graph.nodes) >= LARGE_GRAPH_NODES:
-        model.frozen = Frozen()
+    model.settle()
     return model
 
 

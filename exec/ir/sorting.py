@@ -6,6 +6,7 @@ import heapq
 from typing import Any
 
 from exec.errors import InvalidModel
+from exec.ir.collector import no_gc
 from exec.ir.graph import Graph
 from exec.ir.node import Node
 
@@ -16,10 +17,14 @@ def toposort(graph: Graph) -> None:
     A graph that is in order already keeps its list. What a node's subgraphs capture counts as read by the node.
     Raises `InvalidModel` for a cycle.
     """
-    _sort(graph)
-    for node in graph.nodes:
-        for subgraph in subgraphs_of(node):
-            toposort(subgraph)
+    pending = [graph]
+    with no_gc():
+        while pending:
+            current = pending.pop()
+            _sort(current)
+            for node in current.nodes:
+                if node.attrs:
+                    pending += subgraphs_of(node)
 
 
 def subgraphs_of(node: Node) -> list[Graph]:
@@ -75,15 +80,9 @@ def _order(graph: Graph) -> tuple[list[int] | None, int]:
     for at, node in enumerate(nodes):
         for tensor in node.outputs:
             producer[id(tensor)] = at
-    sources: list[set[int]] = []
-    in_order = True
-    for at, node in enumerate(nodes):
-        needed = {producer[id(tensor)] for tensor in reads(node) if id(tensor) in producer}
-        if needed and max(needed) >= at:
-            in_order = False
-        sources.append(needed)
-    if in_order:
+    if _is_sorted(nodes, producer):
         return None, -1
+    sources = [{producer[id(tensor)] for tensor in reads(node) if id(tensor) in producer} for node in nodes]
     missing = [len(needed) for needed in sources]
     readers: list[list[int]] = [[] for _ in nodes]
     for at, needed in enumerate(sources):
@@ -101,6 +100,15 @@ def _order(graph: Graph) -> tuple[list[int] | None, int]:
     if len(order) == len(nodes):
         return order, -1
     return order, _on_cycle(sources, missing)
+
+
+def _is_sorted(nodes: list[Node], producer: dict[int, int]) -> bool:
+    find = producer.get
+    for at, node in enumerate(nodes):
+        for tensor in reads(node) if node.attrs else node.inputs:
+            if find(id(tensor), -1) >= at:
+                return False
+    return True
 
 
 def _on_cycle(sources: list[set[int]], missing: list[int]) -> int:
