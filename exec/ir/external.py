@@ -39,9 +39,8 @@ class Reference:
     length: int | None
 
 
-def reference(proto: onnx.TensorProto) -> tuple[Reference, list[str]]:
+def reference(proto: onnx.TensorProto, where: str) -> tuple[Reference, list[str]]:
     """The reference of an external tensor, and the keys nobody knows. Raises `ExternalDataError` for numbers that are none."""
-    where = f"tensor {text(proto.name)!r}"
     entries: dict[str, str] = {}
     for entry in proto.external_data:
         entries.setdefault(text(entry.key), text(entry.value))
@@ -66,27 +65,36 @@ class DataFiles:
     folder         the model's folder, absolute; None where there is no file the data could lie beside
     real_folder    where the model's file really is, if the model is a link
     allow_outside  read from anywhere the file names
+    model          the model's file as messages name it
     """
 
-    def __init__(self, folder: str | None, real_folder: str | None = None, allow_outside: bool = False) -> None:
+    def __init__(
+        self, folder: str | None, real_folder: str | None = None, allow_outside: bool = False, model: str = ""
+    ) -> None:
         self.folder = folder
+        self.model = model
         self.real_folder = real_folder
         self.allow_outside = allow_outside
         self.notes: dict[str, Note] = {}
         self._open: dict[str, FileSource] = {}
 
+    def where(self, proto: onnx.TensorProto) -> str:
+        """How messages name a tensor."""
+        place = f"tensor {text(proto.name)!r}"
+        return f"{place}, file {self.model}" if self.model else place
+
     def view(self, proto: onnx.TensorProto, needed: int) -> memoryview:
         """The bytes of an external tensor, which has to have exactly `needed` of them."""
         source, offset, length = self.locate(proto, needed)
         if length != needed:
-            where = f"tensor {text(proto.name)!r}"
+            where = self.where(proto)
             raise ExternalDataError(f"an external tensor has {length:,} bytes where its shape needs {needed:,}", where)
         return source.view(offset, length)
 
     def locate(self, proto: onnx.TensorProto, needed: int) -> tuple[FileSource, int, int]:
         """The open file, offset and length of an external tensor; everything checked but whether the length is the right one."""
-        spot, _ = reference(proto)
-        where = f"tensor {text(proto.name)!r}"
+        where = self.where(proto)
+        spot, _ = reference(proto, where)
         source = self.file(spot.location, where)
         length = needed if spot.length is None else spot.length
         if spot.offset + length > source.size:
@@ -100,8 +108,8 @@ class DataFiles:
 
     def check(self, proto: onnx.TensorProto) -> list[Note]:
         """Look at a reference without reading the data: raises for what is refused, notes what is odd or missing."""
-        where = f"tensor {text(proto.name)!r}"
-        spot, unknown = reference(proto)
+        where = self.where(proto)
+        spot, unknown = reference(proto, where)
         notes = [
             Note("external-key", where, f"the external data has a key nobody knows: {key!r}") for key in unknown[:1]
         ]
@@ -249,4 +257,4 @@ def real_folder_of(path: str | os.PathLike[str]) -> str | None:
 
 def for_model(path: str | os.PathLike[str], allow_outside: bool) -> DataFiles:
     """The resolver for a model file. The folder is absolute, also for a bare name in the current one."""
-    return DataFiles(os.path.dirname(os.path.abspath(path)), real_folder_of(path), allow_outside)
+    return DataFiles(os.path.dirname(os.path.abspath(path)), real_folder_of(path), allow_outside, os.fspath(path))

@@ -39,6 +39,7 @@ class Saved:
 def save(model: Model, path: str | os.PathLike[str], external: bool | str | None) -> Saved:
     """Write a model; see `Model.save`."""
     target = resolve_target(Path(path))
+    _spare_data(model, target)
     policy = Policy.of(external, target)
     export = model.export()
     try:
@@ -135,6 +136,15 @@ def resolve_target(path: Path) -> Path:
     if not stat.S_ISREG(status.st_mode):
         raise SaveError(f"a model cannot be saved over a {fs.kind_of(status.st_mode)}", where, hint="give a file name")
     return target
+
+
+def _spare_data(model: Model, target: Path) -> None:
+    """Refuse to write a model over a data file it reads its weights from."""
+    if not target.exists():
+        return
+    status = os.stat(target)
+    if any(source.identity == (status.st_dev, status.st_ino) for source in model.store.files.opened()):
+        raise SaveError("this is the model's own data file", f"file {target}", hint="give the model another name")
 
 
 def own_data_pattern(target: Path) -> re.Pattern[str]:

@@ -48,12 +48,13 @@ def check_model(model: Model, findings: Findings) -> None:
     if not imported and model.ir_version >= 3 and model.graph.nodes:
         findings.error("no-opset", "model", "it imports no operator set")
     for graph in walk(model.graph):
-        _check_nodes(graph, findings)
+        _check_nodes(graph, imported, "model", findings)
     if model.functions:
         _Functions(model, findings).check()
     for function in model.functions:
+        own = {standard(text(entry.domain)): int(entry.version) for entry in function.import_domains or ()}
         for graph in walk(function):
-            _check_nodes(graph, findings)
+            _check_nodes(graph, own, _place(function), findings)
 
 
 def refuse(model: Model) -> None:
@@ -62,7 +63,9 @@ def refuse(model: Model) -> None:
     if not errors:
         return
     first = errors[0]
-    where = f"{first.where}, file {os.fspath(model.path)}" if model.path is not None else first.where
+    where = first.where
+    if model.path is not None and os.fspath(model.path) not in where:
+        where = f"{where}, file {os.fspath(model.path)}"
     more = f"and {len(errors) - 1} more like it" if len(errors) > 1 else ""
     if first.code == "external-data":
         raise ExternalDataError(first.message, where, more, first.hint)
@@ -95,8 +98,13 @@ def _known_version(domain: str) -> int:
     return known.get(domain, 0)
 
 
-def _check_nodes(graph: Graph, findings: Findings) -> None:
+def _check_nodes(graph: Graph, imported: dict[str, int], place: str, findings: Findings) -> None:
     odd = _ODD_CHARACTER.search
+    for domain in sorted({node.domain for node in graph.nodes} - imported.keys()):
+        if imported:
+            findings.note(
+                "domain-not-imported", place, f"it has nodes of {domain or 'ai.onnx'} and imports no version of it"
+            )
     for node in graph.nodes:
         if node.op in _BRANCHES and not node.domain:
             _check_branches(node, findings)

@@ -216,6 +216,8 @@ def test_what_is_no_place_for_a_file_is_said(layered: Layered, tmp_path: Path) -
             model.save(tmp_path / "pipe")
     with pytest.raises(SaveError):
         model.save("bad\0name")
+    with pytest.raises(SaveError, match="own data file"):
+        load(layered("e.onnx", external=True)).save(tmp_path / "w.bin")
     for name in ("../w.bin", "a/b", "", "out.onnx"):
         with pytest.raises(OptionError, match="no name for a data file"):
             model.save(tmp_path / "out.onnx", external=name)

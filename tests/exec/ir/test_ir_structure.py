@@ -196,6 +196,7 @@ NOTES: dict[str, tuple[Build, str, str]] = {
     "unsorted": (lambda: model([N("Neg", ["t"], ["y"]), N("Relu", ["x"], ["t"])]), "unsorted", "graph 'g'"),
     "newer opset": (lambda: model(RELU, (("", 999),)), "newer-opset", "model"),
     "newer ml opset": (lambda: model(RELU, (("", 21), ("ai.onnx.ml", 999))), "newer-opset", "model"),
+    "no import of a domain": (lambda: model([N("Op", ["x"], ["y"], domain="com.x")]), "domain-not-imported", "model"),
     "newer IR": (newer_ir, "newer-ir", "model"),
     "terminal codes": (lambda: model([N("Relu", ["x"], ["y"], name="a\x1b]0;b\x07")]), "odd-name", "node"),
     "right to left": (
