@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -138,10 +137,11 @@ def _flat(
     said = (at, np.array(leaf_targets, np.int64))
     weights[said] = 0.0
     np.add.at(weights, said, leaf_weights.astype(np.float64))
-    try:
-        mode = np.array([0 if m == "LEAF" else MODES.index(m) for m in modes], np.int64)
-    except ValueError as error:
-        raise ExecutionError(f"a tree's node mode is unknown: {error}", why=f"known are {', '.join(MODES)}") from error
+    numbers = {"LEAF": 0, **{name: k for k, name in enumerate(MODES)}}
+    unknown = set(modes) - numbers.keys()
+    if unknown:
+        raise ExecutionError(f"the node mode '{min(unknown)}' is unknown", why=f"known are {', '.join(MODES)} and LEAF")
+    mode = np.array([numbers[name] for name in modes], np.int64)
     limits = thresholds if x.dtype == np.float64 else thresholds.astype(np.float32)
     return Forest(
         np.sort(roots), np.array(features), limits, mode, true, false,
@@ -252,21 +252,14 @@ def tree_ensemble_classifier(
     )  # fmt: skip
     scores, _ = forest.scores(samples, "SUM")
     base = _numbers(base_values, base_values_as_tensor)
+    totals = (scores + base if base.size else scores).astype(np.float32)
     named = set(class_ids)
     if classes == 2 and len(named) == 1:
-        index, shown = _one_of_two(
-            scores, base, named.pop(), _numbers(class_weights, class_weights_as_tensor), post_transform
-        )
+        only = totals[:, max(named), None]
+        positive = bool((_numbers(class_weights, class_weights_as_tensor) >= 0).all())
+        index = (only[:, 0] > (0.5 if positive else 0.0)).astype(np.int64)
+        # a score of class 0 alone is still that of the positive class: it makes both columns
+        shown = transformed(totals, post_transform) if named == {1} else two_columns(only, post_transform, positive)
         return labelled(index, classlabels_int64s, classlabels_strings), shown
-    totals = (scores + base if base.size else scores).astype(np.float32)
     index = np.argmax(totals, axis=1)
     return labelled(index, classlabels_int64s, classlabels_strings), transformed(totals, post_transform)
-
-
-def _one_of_two(scores: Array, base: Array, named: int, weights: Array, transform: str) -> tuple[Array, Array]:
-    """Winner and both columns where only the class `named` ever gets a score."""
-    score: Any = scores[:, named : named + 1] + (base[-1] if base.size else 0.0)
-    score = score.astype(np.float32)
-    positive = bool((weights >= 0).all())
-    index = (score[:, 0] > (0.5 if positive else 0.0)).astype(np.int64)
-    return index, two_columns(score, transform, positive)

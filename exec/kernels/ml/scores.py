@@ -57,10 +57,9 @@ def two_columns(score: Array, transform: str, positive_only: bool) -> Array:
     """
     if transform == "PROBIT":
         return _probit(score)
-    if positive_only:
-        return np.concatenate((1 - score, score), 1)
-    both = np.concatenate((-score, score), 1)
-    return sigmoid(both) if transform == "LOGISTIC" else both
+    if transform == "LOGISTIC":
+        return sigmoid(np.concatenate((-score, score), 1))
+    return np.concatenate((1 - score if positive_only else -score, score), 1)
 
 
 def labelled(index: Array, integers: Sequence[int] | None, strings: Sequence[str] | None) -> Array:

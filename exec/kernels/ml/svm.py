@@ -1,4 +1,4 @@
-"""Support vector machines."""
+"""Support vector machines, computed in float64: coefficients of thousands cancel where features are not scaled."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def svm_regressor(
     rho: Sequence[float] = (),
     support_vectors: Sequence[float] = (),
 ) -> Array:
-    """Σ coefficient · K(x, support vector) + rho, in float32; with one_class=1 its sign.
+    """Σ coefficient · K(x, support vector) + rho; with one_class=1 its sign.
 
     Without support vectors the coefficients are those of a linear model.
     """
-    rows = x.astype(np.float32)
-    weights = np.array(coefficients, np.float32)
+    rows = x.astype(np.float64)
+    weights = np.array(coefficients)
     if n_supports:
-        vectors = np.array(support_vectors, np.float32).reshape(n_supports, -1)
+        vectors = np.array(support_vectors).reshape(n_supports, -1)
         scores = _kernel(rows, vectors, kernel_type, kernel_params) @ weights
     else:
         scores = _kernel(rows, weights.reshape(1, -1), "LINEAR", kernel_params)[:, 0]
-    scores = (scores + np.float32(rho[0]))[:, None]
+    scores = (scores + rho[0]).astype(np.float32)[:, None]
     if one_class:
         return np.where(scores > 0, np.float32(1), np.float32(-1))
     return transformed(scores, post_transform)
@@ -67,21 +67,22 @@ def svm_classifier(
 ) -> tuple[Array, Array]:
     """The class most pairs of classes vote for, and the scores of the pairs or (with prob_a, prob_b) class probabilities.
 
-    Without support vectors, one linear model per class. In float32.
+    Without support vectors, one linear model per class.
     """
-    rows = (x.reshape(1, -1) if x.ndim == 1 else x).astype(np.float32)
+    rows = (x.reshape(1, -1) if x.ndim == 1 else x).astype(np.float64)
     classes = max(len(classlabels_strings or classlabels_ints or ()), 1)
-    weights = np.array(coefficients, np.float32)
+    weights = np.array(coefficients)
     probable = bool(prob_a) and bool(vectors_per_class)
     if vectors_per_class:
-        vectors = np.array(support_vectors, np.float32).reshape(sum(vectors_per_class), -1)
+        vectors = np.array(support_vectors).reshape(sum(vectors_per_class), -1)
         similar = _kernel(rows, vectors, kernel_type, kernel_params)
-        scores = _pairs(similar, weights.reshape(-1, len(vectors)), vectors_per_class, np.array(rho, np.float32))
+        scores = _pairs(similar, weights.reshape(-1, len(vectors)), vectors_per_class, np.array(rho))
         votes = _votes(scores, len(vectors_per_class))
         if probable:
-            scores = _probabilities(scores, np.array(prob_a, np.float32), np.array(prob_b, np.float32), classes)
+            scores = _probabilities(scores, np.array(prob_a), np.array(prob_b), classes)
     else:
-        scores = votes = _kernel(rows, weights.reshape(classes, -1), "LINEAR", kernel_params) + np.float32(rho[0])
+        scores = votes = _kernel(rows, weights.reshape(classes, -1), "LINEAR", kernel_params) + rho[0]
+    scores = scores.astype(np.float32)
     winner = np.argmax(votes, axis=1)
     if len(rho) != 1 or scores.shape[1] > 1:
         if len(rho) == 1 and classes == 2 and not probable and bool((weights >= 0).all()):
@@ -102,7 +103,7 @@ def _kernel(x: Array, vectors: Array, kind: str, parameters: Sequence[float]) ->
     if kind == "LINEAR":
         return np.asarray(product)
     if kind == "POLY":
-        return np.asarray(np.power(product * gamma + offset, degree), np.float32)
+        return np.asarray(np.power(product * gamma + offset, degree))
     if kind == "SIGMOID":
         return np.asarray(np.tanh(product * gamma + offset))
     if kind == "RBF":
@@ -138,7 +139,7 @@ def _votes(values: Array, classes: int) -> Array:
 def _probabilities(values: Array, a: Array, b: Array, classes: int) -> Array:
     """Class probabilities from those of the pairs (Wu, Lin, Weng 2004, second approach), all rows at once."""
     first = 1 / (1 + np.exp(np.clip(values * a + b, -80, 80)))
-    first = np.clip(first, 1e-7, 1 - 1e-7).astype(np.float64)
+    first = np.clip(first, 1e-7, 1 - 1e-7)
     rows = values.shape[0]
     r = np.zeros((rows, classes, classes))
     upper = np.triu_indices(classes, 1)
@@ -161,4 +162,4 @@ def _probabilities(values: Array, a: Array, b: Array, classes: int) -> Array:
             qp = (qp + step[:, None] * q[:, t]) / (1 + step)[:, None]
             p[:, t] += step
             p /= (1 + step)[:, None]
-    return p.astype(values.dtype)
+    return p
