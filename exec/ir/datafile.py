@@ -70,40 +70,6 @@ class DataFile:
     written: bool = False
 
     @staticmethod
-    def plan(
-        model: Model, export: Export, serialized: bytes, length: int, target: Path, policy: Policy
-    ) -> DataFile | None:
-        """Choose; None where no data file has to be written."""
-        has_external = _LOCATION_KEY in serialized
-        split = policy.wanted or (policy.wanted is None and length > TWO_GB)
-        if not has_external and not split:
-            return None
-        found = list(tensors.in_model(export.proto))
-        external = [tensor for tensor, _ in found if tensor.data_location == tensor.EXTERNAL]
-        if policy.wanted is False:
-            _take_in(model, external, export.hold)
-            return None
-        store = model.store
-        tokens = [(tensor, is_listed) for tensor, is_listed in found if store.is_token(tensor.raw_data)]
-        chosen = {id(tensor) for tensor in external}
-        if split:
-            chosen.update(id(tensor) for tensor, is_listed in tokens if is_listed)
-            rest = length - sum(store.raw_length(tensor.raw_data) for tensor, is_listed in tokens if is_listed)
-            if rest > TWO_GB:
-                chosen.update(id(tensor) for tensor, _ in tokens)
-        elif external:
-            # A model that keeps its weights outside keeps new ones there, too.
-            chosen.update(id(tensor) for tensor, is_listed in tokens if is_listed and store.is_new(tensor.raw_data))
-        if not chosen or (policy.wanted is None and len(chosen) == len(external) and _is_own_file(model, target)):
-            return None
-        made = DataFile(free_name(target, policy.name))
-        for tensor, _ in found:
-            if id(tensor) in chosen:
-                made.parts.append(made.part(model, tensor))
-        made.place()
-        return made
-
-    @staticmethod
     def part(model: Model, tensor: Any) -> Part:
         """Where a tensor's bytes are now."""
         store = model.store
@@ -167,15 +133,62 @@ class DataFile:
                 os.unlink(self.path)
 
 
-def _take_in(model: Model, external: list[Any], hold: list[Blob]) -> None:
-    """Bring external tensors into the model's own file."""
-    for tensor in external:
-        part = DataFile.part(model, tensor)
-        assert part.source is not None
-        data = part.source.view(part.at, part.length)
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
-        tensor.raw_data = model.store.raw_token(data, hold)
+def lay_out(
+    model: Model, export: Export, serialized: bytes, length: int, target: Path, policy: Policy
+) -> tuple[DataFile | None, bool]:
+    """Decide where large weights go and let the exported tensors say so; the data file to write, and whether anything changed."""
+    split = policy.wanted or (policy.wanted is None and length > TWO_GB)
+    if not split and _LOCATION_KEY not in serialized:
+        return None, False
+    found = list(tensors.in_model(export.proto))
+    external = [tensor for tensor, _ in found if tensor.data_location == tensor.EXTERNAL]
+    if policy.wanted is False:
+        for tensor in external:
+            _take_in(model, tensor, export.hold)
+        return None, bool(external)
+    chosen = _chosen(model, found, external, length, bool(split))
+    if policy.wanted is None and len(chosen) == len(external) and _is_own_file(model, target):
+        return None, False
+    made = DataFile(free_name(target, policy.name))
+    for tensor, _ in found:
+        if id(tensor) in chosen:
+            part = made.part(model, tensor)
+            if part.length < wire.MIN_PAYLOAD:
+                # What a model keeps inside anyway is not worth a file of its own beside it.
+                _take_in(model, tensor, export.hold)
+            else:
+                made.parts.append(part)
+    if not made.parts:
+        return None, bool(chosen)
+    made.place()
+    made.refer()
+    return made, True
+
+
+def _chosen(model: Model, found: list[tuple[Any, bool]], external: list[Any], length: int, split: bool) -> set[int]:
+    """The tensors for the data file, by id: those outside now, and new ones or all, as the policy is."""
+    store = model.store
+    tokens = [(tensor, is_listed) for tensor, is_listed in found if store.is_token(tensor.raw_data)]
+    chosen = {id(tensor) for tensor in external}
+    if split:
+        chosen.update(id(tensor) for tensor, is_listed in tokens if is_listed)
+        rest = length - sum(store.raw_length(tensor.raw_data) for tensor, is_listed in tokens if is_listed)
+        if rest > TWO_GB:
+            chosen.update(id(tensor) for tensor, _ in tokens)
+    elif external:
+        # A model that keeps its weights outside keeps new ones there, too.
+        chosen.update(id(tensor) for tensor, is_listed in tokens if is_listed and store.is_new(tensor.raw_data))
+    return chosen
+
+
+def _take_in(model: Model, tensor: Any, hold: list[Blob]) -> None:
+    """Bring an external tensor into the model's own file."""
+    part = DataFile.part(model, tensor)
+    assert part.source is not None
+    data = part.source.view(part.at, part.length)
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
+    tensor.raw_data = model.store.raw_token(data, hold)
 
 
 def _is_own_file(model: Model, target: Path) -> bool:

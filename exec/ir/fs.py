@@ -116,7 +116,35 @@ def map_range(fd: int, offset: int, length: int) -> memoryview:
 
 
 def copy_range(source: int, offset: int, target: int, length: int) -> None:
-    """Append a range of one file to another: in the kernel where it can, in chunks otherwise; never through a mapping."""
+    """Append a range of one file to another. Holes stay holes, so that a sparse file of 100 GB is copied at once."""
+    end = offset + length
+    while offset < end:
+        start, stop = _next_data(source, offset, end)
+        if start > offset:
+            os.lseek(target, start - offset, os.SEEK_CUR)
+            if start == end:
+                os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
+        _copy_data(source, start, target, stop - start)
+        offset = stop
+
+
+def _next_data(fd: int, offset: int, end: int) -> tuple[int, int]:
+    """The first part of a range that is not a hole; (end, end) if there is none."""
+    if not hasattr(os, "SEEK_DATA"):
+        return offset, end
+    try:
+        start = os.lseek(fd, offset, os.SEEK_DATA)
+        return (start, min(os.lseek(fd, start, os.SEEK_HOLE), end)) if start < end else (end, end)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return end, end
+        if error.errno in (errno.EINVAL, errno.EOPNOTSUPP):
+            return offset, end
+        raise
+
+
+def _copy_data(source: int, offset: int, target: int, length: int) -> None:
+    """In the kernel where it can, in chunks otherwise; never through a mapping."""
     while length:
         try:
             done = (

@@ -7,6 +7,7 @@ after the new model is in place.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from exec.errors import BenchError, SaveError
 from exec.ir import fs, tensors, wire
-from exec.ir.datafile import DataFile, Policy
+from exec.ir.datafile import Policy, lay_out
 from exec.ir.sources import MAP_ABOVE
 from exec.ir.store import TWO_GB
 
@@ -45,8 +46,12 @@ def save(model: Model, path: str | os.PathLike[str], external: bool | str | None
     try:
         return _write(model, export, target, policy)
     except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
         raise SaveError(
-            "the model cannot be saved there", f"file {os.fspath(path)}", error.strerror or str(error)
+            "the model cannot be saved there",
+            f"file {os.fspath(path)}",
+            error.strerror or str(error),
+            "give a place with more room (`--output`)" if full else "",
         ) from error
 
 
@@ -54,10 +59,8 @@ def _write(model: Model, export: Export, target: Path, policy: Policy) -> Saved:
     store, proto = model.store, export.proto
     serialized = proto.SerializeToString()
     length = wire.splice(serialized, store.nonce)[1]
-    data_file = DataFile.plan(model, export, serialized, length, target, policy)
-    if data_file is not None:
-        data_file.refer()
-    if data_file is not None or policy.wanted is False:
+    data_file, changed = lay_out(model, export, serialized, length, target, policy)
+    if changed:
         serialized = proto.SerializeToString()
     pieces, length = wire.splice(serialized, store.nonce)
     if length > TWO_GB:

@@ -173,6 +173,48 @@ def test_attributes_go_to_the_data_file_only_when_nothing_else_helps(
     assert load(tmp_path / "n.onnx").graph.nodes[5].attrs["value"].values.shape == (16, 32)
 
 
+def test_small_external_tensors_are_taken_in_on_the_way_to_another_place(layered: Layered, tmp_path: Path) -> None:
+    path = layered(external=True)
+    proto = onnx.load(path, load_external_data=False)
+    proto.graph.initializer[0].dims[:] = [2, 2]
+    proto.graph.initializer[0].external_data[2].value = "16"
+    path.write_bytes(proto.SerializeToString())
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    load(path).save(target / "m.onnx")
+    places = [t.data_location for t in onnx.load(target / "m.onnx", load_external_data=False).graph.initializer]
+    assert places == [onnx.TensorProto.DEFAULT, *[onnx.TensorProto.EXTERNAL] * 3]
+    assert weights(target / "m.onnx")[1:] == weights(path)[1:]
+
+
+@posix
+def test_holes_of_a_data_file_stay_holes(layered: Layered, tmp_path: Path) -> None:
+    path = layered(external=True)
+    data = path.with_name("w.bin")
+    with open(data, "r+b") as file:
+        file.seek(8 << 30)
+        file.write(np.full((64, 64), 9, np.float32).tobytes())
+        file.truncate(12 << 30)
+    proto = onnx.load(path, load_external_data=False)
+    for tensor, offset, dims in (
+        (proto.graph.initializer[0], 8 << 30, [64, 64]),
+        (proto.graph.initializer[1], 9 << 30, [1 << 28]),
+    ):
+        tensor.dims[:] = dims
+        for entry in tensor.external_data:
+            entry.value = {"offset": str(offset), "length": str(4 * int(np.prod(dims)))}.get(entry.key, entry.value)
+    path.write_bytes(proto.SerializeToString())
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    saved = load(path).save(target / "m.onnx")
+    assert saved.data_bytes > 1 << 30
+    assert (target / "m.onnx.data").stat().st_size == saved.data_bytes
+    assert (target / "m.onnx.data").stat().st_blocks * 512 < 1 << 20
+    again = load(target / "m.onnx")
+    assert float(again.graph.nodes[0].inputs[1].values[0, 0]) == 9
+    assert float(again.graph.nodes[1].inputs[1].values[-1]) == 0
+
+
 @posix
 def test_a_link_stays_a_link_and_its_target_is_written(layered: Layered, tmp_path: Path) -> None:
     path = layered()
