@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Value
+from exec.budget import Budget
 from exec.program import Operation, Program
 
 Evaluate = Callable[[Program, Sequence[Value], Sequence[Value]], list[Value]]
@@ -43,7 +44,7 @@ class Randomness:
 class RunContext:
     """The opsets, the random numbers and the subgraphs of one operation in one run."""
 
-    __slots__ = ("_captured", "_evaluate", "_operation", "_randomness")
+    __slots__ = ("_budget", "_captured", "_evaluate", "_operation", "_randomness")
 
     def __init__(
         self,
@@ -51,11 +52,13 @@ class RunContext:
         randomness: Randomness,
         captured: Mapping[int, Sequence[Value]],
         evaluate: Evaluate,
+        budget: Budget | None = None,
     ) -> None:
         self._operation = operation
         self._randomness = randomness
         self._captured = captured
         self._evaluate = evaluate
+        self._budget = budget
 
     @property
     def opsets(self) -> Mapping[str, int]:
@@ -66,6 +69,12 @@ class RunContext:
     def rng(self) -> np.random.Generator:
         """Random numbers for this operation."""
         return self._randomness.of(self._operation)
+
+    def hold(self, value: Value) -> None:
+        """Spend memory on a value that a loop keeps until its end."""
+        if self._budget is not None and isinstance(value, np.ndarray):
+            node = self._operation.node
+            self._budget.allocate(value.nbytes, f"node {node.name or node.op}")
 
     def run(self, graph: Any, inputs: Sequence[Value]) -> list[Value]:
         """Run a subgraph attribute on `inputs` (in the order of its graph inputs); outer values are captured."""

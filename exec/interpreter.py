@@ -12,6 +12,7 @@ import numpy as np
 
 from exec.arrays import Value
 from exec.binding import Binding, bind, failure
+from exec.budget import Budget
 from exec.context import Randomness, RunContext
 from exec.program import MISSING, Operation, Program
 from exec.progress import Cancel, check
@@ -29,6 +30,7 @@ class Interpreter:
     def __init__(self, kernels: str = "numpy", seed: int = 0) -> None:
         self.kernels = kernels
         self.randomness = Randomness(seed)
+        self.budget = Budget()
         self._bound: dict[int, Binding] = {}
         self._deaths: dict[int, list[tuple[int, ...]]] = {}
 
@@ -63,7 +65,9 @@ class Interpreter:
             values[number] = value
         for (_, number), value in zip(program.captured, captured, strict=True):
             values[number] = value
-        self.run(program, values)
+        self.budget.step("running a subgraph")
+        with self.budget.nested("running a subgraph"):
+            self.run(program, values)
         return [None if n == MISSING else values[n] for n in program.outputs]
 
     def run(
@@ -99,7 +103,7 @@ class Interpreter:
         }
         call = self.binding(operation).call
         try:
-            context = RunContext(operation, self.randomness, captured, self.evaluate)
+            context = RunContext(operation, self.randomness, captured, self.evaluate, self.budget)
             return [_tensor(value) for value in call(inputs, context)]
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise failure(error, operation, inputs) from error

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array, Value
+from exec.budget import Budget
 from exec.compiled import available
 from exec.errors import EngineMissing, OptionError, nearest
+from exec.expansion import expanded_nodes
 from exec.feedcheck import check_feeds
 from exec.interpreter import Interpreter
 from exec.lowering.builder import Packs
 from exec.lowering.fallback import ShapeChangedError
 from exec.plan import Options, Plan
-from exec.program import MISSING, flatten
+from exec.program import MISSING, flatten, function_key
 from exec.progress import Cancel
 from exec.threads import blas_threads, default_threads
 from exec.trace import Trace, Tracer, signature_of
@@ -56,13 +58,16 @@ class Session:
         kernels: str = "auto",
         fuse: bool = True,
         seed: int = 0,
-        budget: Any | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.kernels = chosen_kernels(kernels)
         if threads is not None and threads < 1:
             raise OptionError(f"threads is {threads}", why="at least one is needed")
         self.model, self.fuse, self.budget = model, fuse, budget
         self.threads = threads or default_threads()
+        table = {function_key(f.domain, f.name, getattr(f, "overload", "")): f for f in model.graph.functions}
+        if table:
+            self._limits().expand(expanded_nodes(model.graph, table, function_key), "expanding the model's functions")
         self.program = flatten(model.graph, model.opsets, model.graph.functions)
         self.interpreter = Interpreter("plain" if self.kernels == "plain" else "numpy", seed)
         self.packs = Packs()
@@ -85,6 +90,7 @@ class Session:
         """Run once and return the wanted values by name: the model's outputs, or any value named in `outputs`."""
         wanted = self._wanted(outputs)
         with self._lock, blas_threads(self.threads), np.errstate(all="ignore"):
+            self.interpreter.budget = self._limits()
             given = self._given(feeds)
             if hook is not None:
                 results = self._hooked(given, list(wanted.values()), hook, cancel)
@@ -92,12 +98,17 @@ class Session:
                 results = self._run(given, list(wanted.values()), cancel)
         return dict(zip(wanted, results, strict=True))
 
+    def _limits(self) -> Budget:
+        """The caller's budget, spent over all runs; without one the default limits hold for each run."""
+        return Budget() if self.budget is None else self.budget
+
     def values(
         self, feeds: Mapping[str, Value], names: Sequence[str], *, cancel: Cancel | None = None
     ) -> Iterator[tuple[str, Value]]:
         """The named values of one run, each as soon as it is made; the arrays are the caller's own."""
         wanted = self._wanted(names)
         with self._lock, blas_threads(self.threads), np.errstate(all="ignore"):
+            self.interpreter.budget = self._limits()
             given = self._given(feeds)
             made = {n: value for n, value in given.items() if n in wanted.values()}
             names_of: dict[int, list[str]] = {}

@@ -44,6 +44,7 @@ def loop(
         state = results[: len(state)]
         for collected, value in zip(scanned, results[len(state) :], strict=False):
             collected.append(np.asarray(value))
+            context.hold(collected[-1])
         iteration += 1
     return (*state, *(_stacked(values, body, len(state) + 1 + k) for k, values in enumerate(scanned)))
 
@@ -133,6 +134,8 @@ def _scanned(
         results = context.run(body, [*state, *(x[step, ...] for x in inputs)])
         state = results[: len(state)]
         rows.append([np.asarray(y) for y in results[len(state) :]])
+        for kept in rows[-1]:
+            context.hold(kept)
     count = len(rows[0]) if rows else len(body.declared) - len(state)
     columns = [[row[k] for row in rows] for k in range(count)]
     return state, [_stacked(column, body, len(state) + k) for k, column in enumerate(columns)]

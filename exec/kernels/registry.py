@@ -35,6 +35,9 @@ class Context(Protocol):
     def rng(self) -> np.random.Generator:
         """Random numbers, the same ones in every run."""
 
+    def hold(self, value: Any) -> None:
+        """Spend memory on a value that a loop keeps until its end; raises BudgetExceeded."""
+
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         """Run a subgraph attribute on `inputs` (in the order of its graph inputs); outer values are captured by name."""
 

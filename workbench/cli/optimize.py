@@ -53,6 +53,7 @@ def command(
     from passes import optimize as optimizer
     from workbench import feeding
     from workbench.render.optimizing import report_tables
+    from workbench.saving import save_result
 
     opened = workbench.load(model)
     chosen = list(passes) or "default"
@@ -68,7 +69,7 @@ def command(
             opened, chosen, skip=skip, opset=opset, target=target, feeds=feeds, verify=verify, progress=progress
         )
     if output:
-        result.model.save(output)
+        save_result(result.model, output)
         say(f"wrote {output}")
     else:
         say("nothing was written: give -o FILE")

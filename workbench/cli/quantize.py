@@ -64,6 +64,7 @@ def command(
     """
     import workbench
     from workbench.render.quantizing import quantize_tables
+    from workbench.saving import save_result
 
     opened = workbench.load(model)
     with progress_bar() as progress:
@@ -72,7 +73,7 @@ def command(
             method=method, preset=preset, include=include, exclude=exclude, progress=progress,
         )  # fmt: skip
     if output:
-        result.model.save(output)
+        save_result(result.model, output)
         say(f"wrote {output}")
     else:
         say("nothing was written: give -o FILE")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from exec.expansion import expanded_nodes
 from exec.ir import Function, Node
 from exec.program import body_opsets, function_key
 from passes.base import Refusal, Rewrite
@@ -9,6 +10,10 @@ from passes.inline import Inliner, resolved
 from passes.patch import Patch
 from passes.region import Region
 from passes.shapes.types import schema_of
+
+
+MOST_NODES = 200_000
+"""Calls are expanded only if the whole model then has no more nodes than this."""
 
 
 class InlineFunction(Rewrite):
@@ -30,6 +35,14 @@ class InlineFunction(Rewrite):
     def find(self, region: Region) -> Iterator[Patch | Refusal]:
         functions = {function_key(f.domain, f.name, f.overload): f for f in region.workspace.model.graph.functions}
         if not functions or region.is_function:
+            return
+        size = expanded_nodes(region.workspace.model.graph, functions, function_key)
+        if size > MOST_NODES:
+            caller = next((n for n in region.nodes() if function_key(n.domain, n.op, n.overload) in functions), None)
+            if caller is not None:
+                yield Refusal(
+                    f"expanding every call would make {size:,} nodes, {MOST_NODES:,} are allowed", caller, self.id
+                )
             return
         pending = list(region.nodes())
         while pending:
