@@ -52,6 +52,19 @@ class Limits:
     seconds: float | None = None
 
 
+_defaults: list[Limits] = []
+
+
+def default_limits() -> Limits:
+    """What holds where nobody gives a budget: the built-in limits, or those `use_limits` set for this process."""
+    return _defaults[-1] if _defaults else Limits()
+
+
+def use_limits(limits: Limits) -> None:
+    """Set the limits of this process: what the command line's `--max-…` flags do."""
+    _defaults[:] = [limits]
+
+
 NO_LIMITS = Limits(None, None, None, None, None, None, None)
 
 
@@ -59,7 +72,7 @@ class Budget:
     """What is left of some `Limits`. Threads may share one; a budget given down is the same one, so that limits hold in all."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = Limits() if limits is None else limits
+        self.limits = default_limits() if limits is None else limits
         self.bytes_alive = self.bytes_produced = self.multiply_adds = self.loop_steps = self.nodes = self.depth = 0
         self.peak_bytes_alive = 0
         self._began = monotonic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import FORMATS, feed_options
+from workbench.cli.options import FORMATS, budget_options, feed_options
 from workbench.cli.output import emit, progress_bar, say
 
 _ENGINES = ["embedded", "onnxruntime", "reference"]
@@ -33,6 +33,7 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
     help="How the result is written.",
 )
 @click.option("--json", "format", flag_value="json", help="Short for --format json.")
+@budget_options
 def command(
     before: str, after: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, engine_a: str | None, engine_b: str | None,
     max_error: float | None, whole: bool, format: str,

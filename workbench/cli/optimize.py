@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import feed_options, format_options, model_argument, names
+from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names
 from workbench.cli.output import emit, progress_bar, say
 
 
@@ -41,6 +41,7 @@ from workbench.cli.output import emit, progress_bar, say
 @click.option("--dry-run", is_flag=True, help="Count what each rule would do; change nothing.")
 @feed_options
 @format_options
+@budget_options
 def command(
     model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, dry_run: bool,
     inputs: str | None, dims: tuple[str, ...], seed: int, format: str,

@@ -54,6 +54,50 @@ def feed_options(function: F) -> F:
     return click.option("--seed", type=int, default=0, show_default=True, help="Seed of generated inputs.")(function)
 
 
+_SIZES = {
+    "": 1,
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "Ki": 1 << 10,
+    "Mi": 1 << 20,
+    "Gi": 1 << 30,
+    "Ti": 1 << 40,
+}
+
+
+def _amount(_: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Set one limit of the process; "none" takes it away."""
+    if value is None:
+        return
+    import dataclasses
+    import re
+
+    from exec.budget import FLAGS, default_limits, use_limits
+
+    field = next(name for name, flag in FLAGS.items() if flag in parameter.opts)
+    match = re.fullmatch(r"([\d.]+)([kMGT]i?)?B?", value)
+    if value != "none" and match is None:
+        raise click.BadParameter(f"{value!r} is no amount: 100000, 8G, 16Gi or none", param=parameter)
+    amount = None if match is None else float(match[1]) * _SIZES[match[2] or ""]
+    number = amount if amount is None or field == "seconds" else int(amount)
+    use_limits(dataclasses.replace(default_limits(), **{field: number}))
+
+
+def budget_options(function: F) -> F:
+    """`--max-memory` and its kin: what a model may use; reaching a limit is an error that names its flag."""
+    texts = {
+        "--max-memory": "Memory for values alive at one time (80 % of the machine's).", "--max-produced": "Bytes computed in all.",
+        "--max-macs": "Multiply-adds.", "--max-loop-steps": "Iterations of loops in a run (100000).",
+        "--max-nodes": "Nodes after calls of functions are expanded (2000000).", "--max-depth": "Subgraphs in each other (64).",
+        "--max-seconds": "Wall time of a run (no limit).",
+    }  # fmt: skip
+    for flag, text in reversed(texts.items()):
+        function = click.option(flag, metavar="N", callback=_amount, expose_value=False, help=text)(function)
+    return function
+
+
 def engine_option(function: F) -> F:
     return click.option(
         "--engine",

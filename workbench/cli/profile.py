@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from workbench.cli.options import engine_option, feed_options, format_options, model_argument
+from workbench.cli.options import budget_options, engine_option, feed_options, format_options, model_argument
 from workbench.cli.output import emit, progress_bar, say
 
 
@@ -37,6 +37,7 @@ from workbench.cli.output import emit, progress_bar, say
 @click.option("--all", "whole", is_flag=True, help="List every node, not only the slowest.")
 @click.option("--trace", type=click.Path(), metavar="FILE.json", help="Write a Chrome trace (Perfetto opens it).")
 @format_options
+@budget_options
 def command(
     model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, runs: int, seconds: float | None, threads: int,
     kernels: str, fuse: bool, by: str, whole: bool, trace: str | None, format: str,

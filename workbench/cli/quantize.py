@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import format_options, model_argument, names
+from workbench.cli.options import budget_options, format_options, model_argument, names
 from workbench.cli.output import emit, progress_bar, say
 
 
@@ -54,6 +54,7 @@ from workbench.cli.output import emit, progress_bar, say
 @click.option("--include", callback=names, metavar="A,B", help="Only these: node names, op types, or queries.")
 @click.option("--exclude", callback=names, metavar="A,B", help="All but these.")
 @format_options
+@budget_options
 def command(
     model: str, output: str | None, mode: str, data: str | None, samples: int, method: str, activations: str, weights: str, per_channel: bool,
     block_size: int | None, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], format: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import engine_option, feed_options, format_options, model_argument
+from workbench.cli.options import budget_options, engine_option, feed_options, format_options, model_argument
 from workbench.cli.output import emit, say
 
 
@@ -18,6 +18,7 @@ from workbench.cli.output import emit, say
 @click.option("--save-inputs", type=click.Path(), metavar="FILE.npz", help="Write the inputs that were used.")
 @click.option("--save-outputs", type=click.Path(), metavar="FILE.npz", help="Write the outputs.")
 @format_options
+@budget_options
 def command(
     model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, names: str | None,
     save_inputs: str | None, save_outputs: str | None, format: str,
