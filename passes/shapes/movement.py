@@ -260,7 +260,7 @@ def resize(call: Call) -> Shapes:
     sizes = call.ints(3) if scales_at == 2 else None
     axes = call.attr("axes") or list(range(len(x)))
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
-    if (policy.decode() if isinstance(policy, bytes) else policy) != "stretch":
+    if policy != "stretch" or call.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         return tuple(fresh() if i in {a % len(x) for a in axes} else d for i, d in enumerate(x))
     out = list(x)
     if sizes:
@@ -285,8 +285,17 @@ def resize(call: Call) -> Shapes:
         elif (1 / scale).is_integer():
             out[axis] = floordiv(d, int(1 / scale))
         else:
-            out[axis] = int(d * scale) if isinstance(d, int) else fresh()
+            out[axis] = _scaled(d, float(scale))
     return tuple(out)
+
+
+def _scaled(d: Dim, scale: float) -> Dim:
+    """floor(d * scale), unless that is so near a whole number that runtimes may round either way."""
+    if not isinstance(d, int):
+        return fresh()
+    exact = d * scale
+    dyadic = (scale * 1024).is_integer()
+    return int(exact) if dyadic or abs(exact - round(exact)) > 1e-4 else fresh()
 
 
 @shape_of("CenterCropPad")

@@ -11,6 +11,10 @@ from passes.region import Region
 from passes.rules.fuse.linear import Linear, affine_of, uniform
 
 
+LARGE = 2.0**20
+"""A bias above this leaves float32 less than three digits after the point: adding it may be meant to round."""
+
+
 class FuseIntoLinear(Rewrite):
     """Fold the root into the layer that makes one of its inputs. Subclasses name the layers and the roots."""
 
@@ -31,6 +35,8 @@ class FuseIntoLinear(Rewrite):
         affine = affine_of(node, x, linear.channels, linear.axis, linear.rank, region)
         if affine is None or isinstance(affine, Refusal):
             return affine
+        if affine.shift is not None and bool((abs(affine.shift) > LARGE).any()):
+            return Refusal("the number added is so large that it takes digits away, maybe on purpose", node)
         if region.is_output(x):
             return Refusal(f"the output of {layer.name or layer.op} is also a graph output", layer)
         if not region.only_read_by(x, node):

@@ -49,6 +49,8 @@ class FuseClip(Rewrite):
         dtype = region.dtype(x)
         if dtype is None or dtype.kind not in "fiu" or (region.opset < 12 and dtype != np.float32):
             return Refusal(f"Clip does not take {dtype} in opset {region.opset}", node)
+        if dtype.kind in "iu" and any(abs(v) > 2**53 for v in (low, high, inner_low, inner_high) if not math.isinf(v)):
+            return None
         low, high = max(low, min(inner_low, high)), min(high, max(inner_high, low))
         if low > high:
             return None

@@ -13,6 +13,9 @@ from passes.rules.fuse.linear import FLOATS
 
 INVERSE = {"Add": "Sub", "Sub": "Add", "Mul": "Div", "Div": "Mul"}
 
+CANCELS = 256.0
+"""An addend this much larger than what is left of it takes digits away from x on purpose."""
+
 
 class FuseConstantChain(Rewrite):
     """Merge two operations with constants in a row: (x·a)·b, (x + a) − b, (x / a)·b.
@@ -20,7 +23,8 @@ class FuseConstantChain(Rewrite):
     What    Mul(Mul(x, a), b)  becomes  Mul(x, a·b); additions and subtractions, multiplications and divisions likewise.
     Why     One pass over the activation instead of two.
     When    Both constants are float, and nothing else reads what lies between.
-    Not     Integers (a division truncates); constants whose product would be larger than the two.
+    Not     Integers (a division truncates); constants whose product would be larger than the two; sums of large numbers that cancel:
+            (x + 2²³) − 2²³ is there to round.
     Safety  ROUNDING: the constants are combined first.
     Source  Algebra.
     """
@@ -73,6 +77,8 @@ def _combined(first: str, a: Array, second: str, b: Array) -> Array | None:
     with np.errstate(all="ignore"):
         if second in ("Add", "Sub"):
             total = (x if first == "Add" else -x) + (y if second == "Add" else -y)
+            if bool((np.maximum(abs(x), abs(y)) > CANCELS * np.maximum(abs(total), 1.0)).any()):
+                return None
         else:
             total = (x if first == "Mul" else 1 / x) * (y if second == "Mul" else 1 / y)
         result: Array = total.astype(a.dtype)

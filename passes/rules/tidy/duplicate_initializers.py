@@ -54,7 +54,7 @@ class MergeDuplicateInitializers(Rewrite):
             for other in kept.setdefault(key, []):
                 if data is not None or array.tobytes() == other.values.tobytes():
                     node, part = users[id(tensor)]
-                    if part.alive(node) and tensor.outputs:
+                    if part.alive(node) and tensor.outputs and not part.is_output(tensor):
                         patch = self.patch(part, node)
                         patch.redirects.append((tensor, other))
                         yield patch
