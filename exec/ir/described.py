@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exec.ir.names import text
+from exec.ir.names import copy_of, set_text, text
 
 _set = object.__setattr__
 
@@ -41,3 +41,24 @@ class Described:
     @doc_string.setter
     def doc_string(self, text: str) -> None:
         _set(self, "_doc", text)
+
+
+def describe(element: Any, out: Any) -> None:
+    """Write an edited doc string and edited metadata; keys keep the file's order, also where one occurs twice."""
+    doc = getattr(element, "_doc", None)
+    if doc is not None and doc != text(out.doc_string):
+        set_text(out, "doc_string", doc)
+    metadata = getattr(element, "_metadata", None)
+    if metadata is None or metadata == {text(e.key): text(e.value) for e in out.metadata_props}:
+        return
+    kept = [copy_of(entry) for entry in out.metadata_props if text(entry.key) in metadata]
+    out.ClearField("metadata_props")
+    for entry in kept:
+        set_text(entry, "value", metadata[text(entry.key)])
+        out.metadata_props.append(entry)
+    known = {text(entry.key) for entry in kept}
+    for key, value in metadata.items():
+        if key not in known:
+            entry = out.metadata_props.add()
+            set_text(entry, "key", key)
+            set_text(entry, "value", value)

@@ -9,6 +9,7 @@ import onnx
 import onnx_graphsurgeon as gs
 
 from exec.ir import attributes, infos, initializers
+from exec.ir.described import describe
 from exec.ir.graph import Function, Graph
 from exec.ir.names import copy_of, set_text, set_texts, text
 from exec.ir.node import Node
@@ -84,13 +85,14 @@ class Exporter:
         is_root: bool = False,
     ) -> None:
         """Fill `out`; `declared` are the constants that graphs around this one write."""
-        records: Records = getattr(graph, "_records", None) or Records()
-        shell = getattr(graph, "_g", None)
-        if shell is not None:
-            out.CopyFrom(shell)
+        # graphsurgeon's own Graph looks up what it lacks among registered functions, and logs that there is none.
+        records = (graph._records if isinstance(graph, Graph) else None) or Records()
+        if isinstance(graph, Graph):
+            if graph._g is not None:
+                out.CopyFrom(graph._g)
+            describe(graph, out)
         if graph.name != text(out.name):
-            set_text(out, "name", graph.name)
-        describe(graph, out)
+            set_text(out, "name", graph.name or "")
         level = Level(graph, outer)
         plan = initializers.plan(self, graph, records, declared)
         for tensor in plan.constants:
@@ -222,10 +224,9 @@ class Exporter:
     def function(self, function: Function) -> onnx.FunctionProto:
         """A function; its new constants become Constant nodes, first in the body."""
         self.domains, self.opset = set(), function.opset or self.opset
-        records: Records = getattr(function, "_records", None) or Records()
-        shell = getattr(function, "_f", None)
+        records, shell = function._records or Records(), function._f
         out = onnx.FunctionProto() if shell is None else copy_of(shell)
-        for name, value in (("name", function.name), ("overload", getattr(function, "overload", ""))):
+        for name, value in (("name", function.name), ("overload", function.overload)):
             if value != text(getattr(out, name)):
                 set_text(out, name, value)
         if standard(function.domain or "") != standard(text(out.domain)):
@@ -280,24 +281,3 @@ def same_attributes(attrs: dict[str, Any], protos: Any) -> bool:
         if not unchanged(value, proto) or (name != proto.name and name != text(proto.name)):
             return False
     return True
-
-
-def describe(element: Any, out: Any) -> None:
-    """Write an edited doc string and edited metadata; keys keep the file's order, also where one occurs twice."""
-    doc = getattr(element, "_doc", None)
-    if doc is not None and doc != text(out.doc_string):
-        set_text(out, "doc_string", doc)
-    metadata = getattr(element, "_metadata", None)
-    if metadata is None or metadata == {text(e.key): text(e.value) for e in out.metadata_props}:
-        return
-    kept = [copy_of(entry) for entry in out.metadata_props if text(entry.key) in metadata]
-    out.ClearField("metadata_props")
-    for entry in kept:
-        set_text(entry, "value", metadata[text(entry.key)])
-        out.metadata_props.append(entry)
-    known = {text(entry.key) for entry in kept}
-    for key, value in metadata.items():
-        if key not in known:
-            entry = out.metadata_props.add()
-            set_text(entry, "key", key)
-            set_text(entry, "value", value)

@@ -18,7 +18,7 @@ from exec import dtypes
 from exec.budget import bytes_text, default_memory_bytes, element_count
 from exec.errors import ExternalDataError
 from exec.ir import fs
-from exec.ir.names import text
+from exec.ir.names import printable, text
 from exec.ir.notes import Note
 from exec.ir.sources import FileSource
 
@@ -247,7 +247,7 @@ def _inside(path: str, folder: str) -> bool:
 
 def display(location: str) -> str:
     """A file name from a model as it may be shown."""
-    return ascii(location[:80]).strip("'")
+    return printable(location[:80])
 
 
 def real_folder_of(path: str | os.PathLike[str]) -> str | None:

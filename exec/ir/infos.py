@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 import onnx_graphsurgeon as gs
 
+from exec.ir.described import describe
 from exec.ir.names import copy_of, set_text, text
 from exec.ir.records import Annotation, Listed, Records
 from exec.ir.valuetypes import Shape, patch_type, read_type, same_dim, same_dtype, write_type
@@ -126,8 +127,6 @@ def patched(tensor: Any, proto: onnx.ValueInfoProto, replaced: bool = False) -> 
     if changed:
         patch_type(out.type, before, after, f"value {tensor.name!r}")
     if described:
-        from exec.ir.exporter import describe
-
         describe(tensor, out)
     return out
 
@@ -167,7 +166,5 @@ def made(tensor: Any) -> onnx.ValueInfoProto:
     if dtype is not None or shape is not None:
         write_type(out.type, dtype, shape, getattr(tensor, "type", "tensor_type"), f"value {tensor.name!r}")
     if isinstance(tensor, gs.Variable):
-        from exec.ir.exporter import describe
-
         describe(tensor, out)
     return out

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+import onnx.numpy_helper
 import onnx_graphsurgeon as gs
+from onnx_graphsurgeon.ir.tensor import LazyValues
 
 from exec import dtypes
 from exec.arrays import Array
 from exec.errors import InvalidModel
+from exec.ir.described import describe
 from exec.ir.names import copy_of, set_text, text, to_bytes
 from exec.ir.records import Initializer, Records
 from exec.ir.scope import uses_of
@@ -133,8 +136,6 @@ def _has(tensor: Any, weight: Weight | None) -> bool:
 
 
 def _name_and_describe(tensor: Any, out: Any) -> Any:
-    from exec.ir.exporter import describe
-
     if tensor.name != text(out.name):
         set_text(out, "name", tensor.name)
     if isinstance(tensor, Constant):
@@ -175,6 +176,9 @@ def _write_values(exporter: Exporter, values: Any, out: onnx.TensorProto) -> Non
         out.MergeFrom(source)
         _take(exporter, values, out)
         return
+    if isinstance(values, LazyValues):
+        # graphsurgeon's own, from a graph it imported: it holds a whole TensorProto.
+        values = onnx.numpy_helper.to_array(values.tensor)
     array: Array = np.asarray(values)
     if array.dtype.kind in "US":
         array = array.astype(object)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from exec.budget import Limits
 from exec.ir.collector import LARGE_GRAPH_NODES, Frozen, no_gc
-from exec.ir.described import Described
-from exec.ir.exporter import Exporter, describe
+from exec.ir.described import Described, describe
+from exec.ir.exporter import Exporter
 from exec.ir.graph import Function, Graph
 from exec.ir.importer import Importer
 from exec.ir.names import copy_of, text

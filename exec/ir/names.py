@@ -39,6 +39,11 @@ def is_utf8(value: str) -> bool:
     return True
 
 
+def printable(value: str) -> str:
+    """A name as a message may show it: escaped where it has more than printable characters."""
+    return value if value.isprintable() else repr(value)[1:-1]
+
+
 def set_text(message: Any, field: str, value: str) -> None:
     """Set a singular string field."""
     if value.isascii() or is_utf8(value):

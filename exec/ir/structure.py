@@ -13,7 +13,7 @@ import onnx
 from exec.errors import BenchError, ExternalDataError, InvalidModel
 from exec.ir.editing import constant_value, walk
 from exec.ir.graph import Function, Graph
-from exec.ir.names import text
+from exec.ir.names import printable, text
 from exec.ir.node import Node
 from exec.ir.notes import Findings, Note
 from exec.ir.opsets import standard
@@ -80,7 +80,7 @@ def _check_imports(entries: Any, place: str, findings: Findings) -> dict[str, in
     versions: dict[str, int] = {}
     for entry in entries:
         domain, version = standard(text(entry.domain)), int(entry.version)
-        shown = domain or "ai.onnx"
+        shown = printable(domain or "ai.onnx")
         if versions.setdefault(domain, version) != version:
             findings.error("opset-conflict", place, f"it imports {shown} at versions {versions[domain]} and {version}")
         known = _known_version(domain)
@@ -103,7 +103,9 @@ def _check_nodes(graph: Graph, imported: dict[str, int], place: str, findings: F
     for domain in sorted({node.domain for node in graph.nodes} - imported.keys()):
         if imported:
             findings.note(
-                "domain-not-imported", place, f"it has nodes of {domain or 'ai.onnx'} and imports no version of it"
+                "domain-not-imported",
+                place,
+                f"it has nodes of {printable(domain or 'ai.onnx')} and imports no version of it",
             )
     for node in graph.nodes:
         if node.op in _BRANCHES and not node.domain:
@@ -247,7 +249,7 @@ class _Functions:
 
 
 def _place(function: Function) -> str:
-    return f"function {function.domain or 'ai.onnx'}::{function.name}"
+    return f"function {printable(function.domain or 'ai.onnx')}::{printable(function.name)}"
 
 
 def _about(count: int) -> str:

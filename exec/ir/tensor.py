@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import onnx_graphsurgeon as gs
+from onnx_graphsurgeon.ir.tensor import LazyValues
 
 from exec.arrays import Array
 from exec.dtypes import BY_NUMPY, dtype_name
@@ -112,7 +113,8 @@ class Constant(Described, gs.Constant):
     def values(self) -> Array:
         """The array. Raises `ExternalDataError` where the bytes are in a file that is not there."""
         values = self._values
-        return values.load() if isinstance(values, Weight) else values
+        array: Array = values.load() if isinstance(values, LazyValues) else values
+        return array
 
     @values.setter
     def values(self, values: Array | Weight) -> None:

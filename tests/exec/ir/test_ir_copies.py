@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 
 from exec.ir import Constant, Model, load, remove_nodes, walk
 
@@ -145,3 +146,24 @@ def test_a_copy_of_a_model_whose_nodes_were_made_by_graphsurgeon_itself_is_whole
     proto = model.to_proto()
     assert proto.graph.node[-1].op_type == "Add"
     assert model.copy().to_proto() == proto
+
+
+def test_parts_of_a_graph_that_graphsurgeon_imported_can_be_used(
+    rich: onnx.ModelProto, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import onnx_graphsurgeon as gs
+
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] t1) => (float[2,3] q) <float[3] three = {1, 2, 3}> { q = Add (t1, three) }"""
+    theirs = gs.import_onnx(onnx.parser.parse_model(text))
+    model = load(rich)
+    theirs.nodes[0].inputs[0] = model.graph.nodes[1].outputs[0]
+    theirs.inputs.clear()
+    choose: Any = model.graph.nodes[2]
+    choose.attrs["else_branch"] = theirs
+    choose.attrs["then_branch"].nodes[0].inputs[1] = theirs.nodes[0].inputs[1]
+    capsys.readouterr()
+    proto = model.to_proto()
+    assert model.copy().to_proto() == proto
+    assert load(proto).graph.nodes[2].attrs["else_branch"].nodes[0].inputs[1].values.tolist() == [1, 2, 3]
+    assert [t.name for t in proto.graph.initializer][-1] == "three"
+    assert "".join(capsys.readouterr()) == ""
