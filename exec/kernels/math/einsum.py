@@ -6,17 +6,26 @@ numpy's own einsum leaves BLAS as soon as there is a batch label: six times slow
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
-from exec.kernels.math.matmul import matmul
+from exec.kernels.math.matmul import matmul, plain_matmul
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
 Labels = tuple[str, ...]
+Product = Callable[[Array, Array], Array]
+
+
+@kernel("Einsum", since=12, variant="plain")
+@widened
+def plain_einsum(*xs: Array, equation: str) -> Array:
+    """Einsum with one order of additions."""
+    return _evaluated(xs, equation, plain_matmul)
 
 
 @kernel("Einsum", since=12)
@@ -27,6 +36,10 @@ def einsum(*xs: Array, equation: str) -> Array:
     Spec    ONNX Einsum-12: letters, one ellipsis per term, spaces ignored; without "->" the output has the labels that occur
             once, in alphabetical order, after the ellipsis.
     """
+    return _evaluated(xs, equation, matmul)
+
+
+def _evaluated(xs: tuple[Array, ...], equation: str, product: Product) -> Array:
     terms, wanted = parse(equation, tuple(x.ndim for x in xs))
     sizes: dict[str, int] = {}
     for x, labels in zip(xs, terms, strict=True):
@@ -40,7 +53,8 @@ def einsum(*xs: Array, equation: str) -> Array:
     while len(operands) > 1:
         (a, left), (b, right), *rest = operands
         kept = {*wanted, *(label for _, labels in rest for label in labels)}
-        operands = [_contracted(_single(a, left, kept | set(right)), _single(b, right, kept | set(left)), kept), *rest]
+        one, other = _single(a, left, kept | set(right)), _single(b, right, kept | set(left))
+        operands = [_contracted(one, other, kept, product), *rest]
     x, labels = _single(*operands[0], set(wanted))
     missing = [label for label in wanted if label not in labels]
     y = x.reshape((1,) * len(missing) + x.shape).transpose([(*missing, *labels).index(label) for label in wanted])
@@ -95,7 +109,9 @@ def _single(x: Array, labels: Labels, kept: set[str]) -> tuple[Array, Labels]:
     return np.asarray(np.sum(x, axis=gone, dtype=x.dtype)), tuple(label for label in labels if label in kept)
 
 
-def _contracted(one: tuple[Array, Labels], other: tuple[Array, Labels], kept: set[str]) -> tuple[Array, Labels]:
+def _contracted(
+    one: tuple[Array, Labels], other: tuple[Array, Labels], kept: set[str], product: Product
+) -> tuple[Array, Labels]:
     """The product of two operands, summed over the labels they share and nobody else wants."""
     (a, left), (b, right) = one, other
     batch = [label for label in left if label in right and label in kept]
@@ -108,6 +124,6 @@ def _contracted(one: tuple[Array, Labels], other: tuple[Array, Labels], kept: se
         flat = [int(np.prod([sizes[label] for label in group], dtype=np.int64)) for group in groups]
         return x.transpose([labels.index(label) for group in groups for label in group]).reshape(flat)
 
-    y = matmul(arranged(a, left, batch, rows, summed), arranged(b, right, batch, summed, columns))
+    y = product(arranged(a, left, batch, rows, summed), arranged(b, right, batch, summed, columns))
     order = (*batch, *rows, *columns)
     return y.reshape([sizes[label] for label in order]), order

@@ -6,6 +6,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.kernels.broadcast import lined_up
+from exec.kernels.fixed import fixed_matmul
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
@@ -22,6 +23,13 @@ def matmul(a: Array, b: Array, /) -> Array:
     return np.asarray(np.matmul(a, b))
 
 
+@kernel("MatMul", variant="plain")
+@widened
+def plain_matmul(a: Array, b: Array, /) -> Array:
+    """MatMul with one order of additions."""
+    return integer_matmul(a, b) if a.dtype.kind in "iu" else fixed_matmul(a, b)
+
+
 @kernel("Gemm", since=7)
 @widened
 def gemm(
@@ -36,7 +44,28 @@ def gemm(
     transB: int = 0,
 ) -> Array:
     """alpha · A' B' + beta · C, where A' is A or its transpose; C is broadcast to the product."""
-    y = matmul(a.T if transA else a, b.T if transB else b)
+    return _finished(matmul(a.T if transA else a, b.T if transB else b), c, alpha, beta)
+
+
+@kernel("Gemm", since=7, variant="plain")
+@widened
+def plain_gemm(
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    /,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Array:
+    """Gemm with one order of additions: the bits of MatMul, Mul and Add."""
+    return _finished(plain_matmul(a.T if transA else a, b.T if transB else b), c, alpha, beta)
+
+
+def _finished(y: Array, c: Array | None, alpha: float, beta: float) -> Array:
+    """alpha · y + beta · c, into y."""
     if alpha != 1.0:
         y = np.multiply(y, alpha).astype(y.dtype, copy=False)
     if c is not None and beta != 0.0:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from exec.arrays import Array
+from exec.kernels.fixed import fixed_sum
 from exec.kernels.registry import kernel
 from exec.kernels.widen import wide, widened
 
@@ -32,6 +33,23 @@ def softmax(x: Array, /, *, axis: int = -1) -> Array:
     # the sum of a long row is taken in float32: in bfloat16 it stops growing at 256 equal terms
     carrier = y.dtype if y.shape[axis] <= _SHORT_ROW else wide(y[:0]).dtype
     y /= np.sum(y, axis=axis, keepdims=True, dtype=carrier).astype(y.dtype)
+    return y
+
+
+@kernel("Softmax", since=13, variant="plain")
+def plain_softmax(x: Array, /, *, axis: int = -1) -> Array:
+    """Softmax with one order of additions."""
+    y: Array = np.exp(np.subtract(x, _peak(x, axis), out=np.empty_like(x)))
+    y /= fixed_sum(wide(y), (axis,), True).astype(y.dtype)
+    return y
+
+
+@kernel("LogSoftmax", since=13, variant="plain")
+@widened
+def plain_log_softmax(x: Array, /, *, axis: int = -1) -> Array:
+    """LogSoftmax with one order of additions."""
+    y: Array = np.subtract(x, _peak(x, axis), out=np.empty_like(x))
+    y -= np.log(fixed_sum(np.exp(y), (axis,), True))
     return y
 
 
@@ -75,3 +93,15 @@ def log_softmax_1(x: Array, /, *, axis: int = 1) -> Array:
 def hardmax_1(x: Array, /, *, axis: int = 1) -> Array:
     """Hardmax over all axes from `axis` on, as before opset 13."""
     return hardmax(as_matrix(x, axis)).reshape(x.shape)
+
+
+@kernel("Softmax", variant="plain")
+def plain_softmax_1(x: Array, /, *, axis: int = 1) -> Array:
+    """Softmax before opset 13 with one order of additions."""
+    return plain_softmax(as_matrix(x, axis)).reshape(x.shape)
+
+
+@kernel("LogSoftmax", variant="plain")
+def plain_log_softmax_1(x: Array, /, *, axis: int = 1) -> Array:
+    """LogSoftmax before opset 13 with one order of additions."""
+    return plain_log_softmax(as_matrix(x, axis)).reshape(x.shape)
