@@ -23,6 +23,7 @@ from passes.rules.eliminate.noop_slice import EliminateNoopSlice
 from passes.rules.eliminate.noop_transpose import EliminateNoopTranspose
 from passes.rules.eliminate.single_input import EliminateSingleInput
 from passes.rules.fold.constants import FoldConstants
+from passes.rules.fold.filled import FoldFilled
 from passes.rules.fold.inline_function import InlineFunction
 from passes.rules.fold.inline_if import InlineIf
 from passes.rules.fold.lift_constants import LiftConstants
@@ -34,6 +35,7 @@ from passes.rules.fuse.attention import FuseAttention
 from passes.rules.fuse.attention_heads import FuseAttentionHeads
 from passes.rules.fuse.before_conv import FuseBeforeConv
 from passes.rules.fuse.before_matmul import FuseBeforeMatMul
+from passes.rules.fuse.bn_affine import FuseBatchNormAffine
 from passes.rules.fuse.cast_chain import FuseCastChain
 from passes.rules.fuse.clip import FuseClip
 from passes.rules.fuse.concat_chain import FuseConcatChain
@@ -94,6 +96,7 @@ CLEAN: tuple[type[Rewrite], ...] = (
     EliminateDropout,
     FoldShapes,
     FoldConstants,
+    FoldFilled,
     EliminateNoopCast,
     EliminateNoopReshape,
     EliminateNoopTranspose,
@@ -151,6 +154,7 @@ FUSE: tuple[type[Rewrite], ...] = (
     FuseGemmAffine,
     FuseMatMulAffine,
     FuseScaleIntoBiasedMatMul,
+    FuseBatchNormAffine,
     FuseBeforeConv,
     FuseChannelOrderIntoConv,
     FuseBeforeMatMul,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from exec.arrays import Array, Value
@@ -21,6 +23,11 @@ def evaluate(node: Node, region: Region) -> list[Array | None] | None:
         if tensor.name and value is None:
             return None
         inputs.append(value)
+    return evaluate_on(node, inputs, region)
+
+
+def evaluate_on(node: Node, inputs: Sequence[Value], region: Region) -> list[Array | None] | None:
+    """The outputs of `node` for these inputs."""
     attributes = {name: attribute_value(value, node) for name, value in node.attrs.items()}
     numbers = tuple(k if t.name else -1 for k, t in enumerate(node.inputs))
     outs = tuple(len(numbers) + k if t.name else -1 for k, t in enumerate(node.outputs))

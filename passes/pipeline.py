@@ -231,7 +231,7 @@ class Pipeline:
             self._broken.add(place)
             self.trace.broken.append((event, str(error)))
             return None
-        credit = NODE_BYTES * (len(done.gone) - len(done.made))
+        credit = sum(node_bytes(n) for n, _ in done.gone) - sum(node_bytes(n) for n in done.made)
         self.workspace.ledger.book(added, done.freed_bytes + found.freed + credit)
         self.trace.events.append(event)
         if len(self.trace.events) > self.limit:
@@ -248,6 +248,19 @@ class Pipeline:
         if self.workspace.ledger.affords(added, freed):
             return None
         return f"the file would grow by {added - freed} bytes (`--grow` allows it)"
+
+
+def node_bytes(node: Node) -> int:
+    """What a node costs in a file, about: its names, op and attributes."""
+    names = sum(len(t.name) + 2 for t in (*node.inputs, *node.outputs))
+    return (
+        names
+        + len(node.name)
+        + len(node.op)
+        + 12
+        + 16 * len(node.attrs)
+        + sum(len(v) + 20 for v in node.metadata.values())
+    )
 
 
 def freed_bytes(nodes: Iterable[Node]) -> int:

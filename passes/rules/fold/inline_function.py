@@ -11,7 +11,6 @@ from passes.patch import Patch
 from passes.region import Region
 from passes.shapes.types import schema_of
 
-
 MOST_NODES = 200_000
 """Calls are expanded only if the whole model then has no more nodes than this."""
 

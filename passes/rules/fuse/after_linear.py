@@ -10,7 +10,6 @@ from passes.patch import Patch
 from passes.region import Region
 from passes.rules.fuse.linear import Linear, affine_of, uniform
 
-
 LARGE = 2.0**20
 """A bias above this leaves float32 less than three digits after the point: adding it may be meant to round."""
 

@@ -115,11 +115,11 @@ class Linear:
             hint = (
                 node.inputs[2].name if len(node.inputs) > 2 and node.inputs[2].name else f"{node.inputs[1].name}_bias"
             )
-            inputs.append(patch.weight(bias if bias.dtype == dtype else _rounded(bias, dtype), hint))
+            inputs.append(patch.weight(bias if bias.dtype == dtype else rounded(bias, dtype), hint))
         patch.add(node.op, inputs, attrs, out=out)
 
 
-def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
+def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
     if uniform(array):
         return np.broadcast_to(array.reshape(-1)[0].astype(dtype), array.shape)
     return array.astype(dtype)
