@@ -11,6 +11,7 @@ import numpy as np
 from exec.arrays import Array
 from exec.errors import ExecutionError
 from exec.kernels.conversion import converted, dtype_of
+from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 from exec.kernels.widen import wide
 
@@ -61,7 +62,7 @@ def dense(sparse: Any) -> Array:
 def constant_of_shape(shape: Array, /, *, value: Array | None = None) -> Array:
     """A tensor of `shape` filled with the one element of `value`, a float32 zero by default."""
     fill = np.zeros(1, np.float32) if value is None else value
-    return np.full(tuple(shape.tolist()), fill.reshape(-1)[0], fill.dtype)
+    return np.full(fitting(shape.tolist(), fill.dtype), fill.reshape(-1)[0], fill.dtype)
 
 
 @kernel("EyeLike", since=9)
@@ -76,7 +77,7 @@ def arange(start: Array, limit: Array, delta: Array, /, *, stash_type: int = 1) 
     """start, start + delta, … before `limit`: max(⌈(limit - start) / delta⌉, 0) numbers."""
     dtype = start.dtype
     first, last, step = (wide(v).reshape(()).item() for v in (start, limit, delta))
-    count = max(math.ceil((last - first) / step), 0)
+    (count,) = fitting((max(math.ceil((last - first) / step), 0),), np.float64)
     if dtype.kind in "iu":
         return np.asarray(first + np.arange(count) * step).astype(dtype)
     carrier = dtype if stash_type != _FLOAT else wide(start).dtype
@@ -106,7 +107,7 @@ def random_normal(
     rng: np.random.Generator,
 ) -> Array:
     """Numbers drawn from a normal distribution."""
-    return np.asarray(_stream(seed, rng).normal(mean, scale, tuple(shape)), dtype_of(dtype))
+    return np.asarray(_stream(seed, rng).normal(mean, scale, fitting(shape, np.float64)), dtype_of(dtype))
 
 
 @kernel("RandomNormalLike")
@@ -135,7 +136,7 @@ def random_uniform(
     rng: np.random.Generator,
 ) -> Array:
     """Numbers drawn evenly from [low, high)."""
-    return np.asarray(_stream(seed, rng).uniform(low, high, tuple(shape)), dtype_of(dtype))
+    return np.asarray(_stream(seed, rng).uniform(low, high, fitting(shape, np.float64)), dtype_of(dtype))
 
 
 @kernel("RandomUniformLike")
@@ -170,5 +171,6 @@ def multinomial(
     """
     weights = np.exp(wide(x).astype(np.float64) - np.max(wide(x), axis=1, keepdims=True, initial=-np.inf))
     edges = np.cumsum(weights, axis=1)
-    drawn = _stream(seed, rng).random((x.shape[0], sample_size)) * edges[:, -1:]
+    rows = fitting((x.shape[0], sample_size, x.shape[1]), np.bool_)[:2]
+    drawn = _stream(seed, rng).random(rows) * edges[:, -1:]
     return np.asarray(np.sum(drawn[:, :, None] >= edges[:, None, :], axis=2), dtype_of(dtype))

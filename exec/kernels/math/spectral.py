@@ -8,6 +8,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.kernels.conversion import dtype_of
+from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
@@ -43,6 +44,7 @@ def transformed(x: Array, dft_length: Array | None, axis: int, inverse: int, one
         length = int(dft_length.reshape(()))
     else:
         length = 2 * (x.shape[axis] - 1) if inverse and onesided else x.shape[axis]
+    fitting((length if k == axis else dim for k, dim in enumerate(x.shape)), np.complex64)
     signal = x[..., 0] if x.shape[-1] == 1 else x[..., 0] + x.dtype.type(1) * 1j * x[..., 1]
     if inverse and onesided:
         return np.asarray(np.fft.irfft(signal, length, axis)[..., None], x.dtype)
@@ -85,7 +87,7 @@ def stft(
 
 def _angles(size: Array, periodic: int) -> Array:
     """2π · n / N: N is `size`, of a symmetric window one less."""
-    count = int(size.reshape(()))
+    (count,) = fitting((size.reshape(()),), np.float64)
     return 2 * math.pi * np.arange(count) / (count if periodic else count - 1)
 
 
@@ -123,7 +125,7 @@ def mel_weight_matrix(
 
     Shapes  → (dft_length // 2 + 1, num_mel_bins).
     """
-    bands, length = int(num_mel_bins.reshape(())), int(dft_length.reshape(()))
+    length, bands = fitting((dft_length.reshape(()), num_mel_bins.reshape(())), np.float64)
     edges = [2595 * math.log10(1 + float(f.reshape(())) / 700) for f in (lower_edge_hertz, upper_edge_hertz)]
     mel = edges[0] + np.arange(bands + 2) * ((edges[1] - edges[0]) / (bands + 2))
     hertz = 700 * (np.power(10.0, mel / 2595) - 1)

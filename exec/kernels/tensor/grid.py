@@ -9,6 +9,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
+from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 from exec.kernels.tensor.interpolation import cubic
 from exec.kernels.widen import widened
@@ -87,7 +88,7 @@ def affine_grid(theta: Array, size: Array, /, *, align_corners: int = 0) -> Arra
 
     Shapes  theta (n, k, k + 1), size [n, c, d1, …, dk] → (n, d1, …, dk, k).
     """
-    dims = [int(dim) for dim in size[2:]]
+    dims = list(fitting((*size[2:], theta.shape[0], theta.shape[2]), theta.dtype)[:-2])
     lines = [_line(dim, bool(align_corners)).astype(theta.dtype) for dim in dims]
     mesh = np.meshgrid(*lines, indexing="ij")
     points = np.stack([*reversed(mesh), np.ones(dims, theta.dtype)], -1).reshape(-1, len(dims) + 1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from exec.arrays import Array, Value
 from exec.errors import ExecutionError
+from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 
 
@@ -48,6 +49,7 @@ def padded(x: Array, pads: Sequence[int], axes: Sequence[int], mode: str, value:
     low, high = [max(b, 0) for b in before], [max(a, 0) for a in after]
     if not any(low) and not any(high):
         return x
+    fitting((b + d + a for b, d, a in zip(low, x.shape, high, strict=True)), x.dtype)
     if mode == "constant":
         return _framed(x, low, high, value)
     for axis, (b, a) in enumerate(zip(low, high, strict=True)):

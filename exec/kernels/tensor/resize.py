@@ -10,6 +10,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
+from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 from exec.kernels.tensor.interpolation import Filter, coordinates, interpolated, nearest
 from exec.kernels.widen import widened
@@ -126,6 +127,8 @@ def _resized(
     x: Array, plan: Sequence[Axis], kind: Filter | None, transform: str, nearest_mode: str, outside: float | None
 ) -> Array:
     beyond = []
+    sizes = {step.axis: step.size for step in plan}
+    fitting((sizes.get(axis, dim) for axis, dim in enumerate(x.shape)), x.dtype)
     y = x if kind is None or x.dtype.kind == "f" else x.astype(np.float32)
     for step in plan:
         dim = x.shape[step.axis]

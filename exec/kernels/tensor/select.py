@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exec.arrays import Array
+from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 from exec.kernels.widen import wide
 
@@ -61,6 +62,7 @@ def one_hot(indices: Array, depth: Array, values: Array, /, *, axis: int = -1) -
 
 def _one_hot(at: Array, count: int, values: Array, axis: int) -> Array:
     axis %= at.ndim + 1
+    fitting((*at.shape, count), np.intp)
     line = np.arange(count).reshape((count,) + (1,) * (at.ndim - axis))
     return np.asarray(np.take(values, (np.expand_dims(at, axis) == line).astype(np.intp)))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from exec.arrays import Array, Value
 from exec.errors import ExecutionError
+from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 
 
@@ -85,7 +86,7 @@ def tile_1(x: Array, tiles: Array, axis: Array, /) -> Array:
     """x repeated `tiles` times along `axis`, before opset 6."""
     repeats = [1] * x.ndim
     repeats[int(axis.reshape(()))] = int(tiles.reshape(()))
-    return np.tile(x, repeats)
+    return _tiled(x, repeats)
 
 
 @kernel("Tile", since=6)
@@ -97,4 +98,9 @@ def tile(x: Array, repeats: Array, /) -> Array:
             f"Tile got {len(counts)} repeats for {x.ndim} axes",
             why=f"repeats is {counts}, the input has shape {list(x.shape)}",
         )
+    return _tiled(x, counts)
+
+
+def _tiled(x: Array, counts: Sequence[int]) -> Array:
+    fitting((dim * count for dim, count in zip(x.shape, counts, strict=True)), x.dtype)
     return np.tile(x, counts)
