@@ -1,3 +1,4 @@
+from onnx_graphsurgeon import ir as ir, util as util
 from onnx_graphsurgeon.ir.function import Function as Function
 from onnx_graphsurgeon.ir.graph import Graph as Graph
 from onnx_graphsurgeon.ir.node import Node as Node

@@ -1,0 +1,1 @@
+from onnx_graphsurgeon.util import misc as misc
