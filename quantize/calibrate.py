@@ -1,62 +1,74 @@
-"""One streaming pass over the samples: each tensor goes to its observer as it is made, then is gone."""
+"""One streaming pass over the samples: each tensor goes to its watchers as it is made, then is gone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from exec.arrays import Value
+from exec.arrays import Array, Value
 from exec.errors import QuantizationError
 from exec.ir import Model
 from exec.progress import Cancel, Progress, check, report
 from exec.session import Session
-from quantize.observers import Observer, observer
 from quantize.samples import Samples
+
+
+class Watcher(Protocol):
+    """What is shown a tensor's value, sample by sample: an observer of its range, or of its products."""
+
+    def see(self, values: Array) -> None:
+        """One sample's value."""
 
 
 @dataclass
 class Calibration:
     """What the pass saw.
 
-    observers  by tensor name
-    shapes     of every value of the first sample, by name
-    outputs    the float outputs of the samples kept for judging the result
+    samples  how many
+    shapes   of every value of the first sample, by name
+    kept     inputs and outputs of the first samples, to judge the result by
     """
 
-    observers: dict[str, Observer]
     samples: int = 0
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     kept: list[tuple[Mapping[str, Value], dict[str, Value]]] = field(default_factory=list)
 
 
 def calibrate(
-    model: Model, samples: Samples, names: Collection[str], method: str, *, keep: int = 4, progress: Progress | None = None, cancel: Cancel | None = None
-) -> Calibration:  # fmt: skip
-    """Run every sample once and observe the tensors called `names`.
+    model: Model,
+    samples: Samples,
+    watchers: Mapping[str, Sequence[Watcher]],
+    *,
+    keep: int = 4,
+    most: int | None = None,
+    progress: Progress | None = None,
+    cancel: Cancel | None = None,
+) -> Calibration:
+    """Run every sample once (at most `most`) and show each value named in `watchers` to its watchers.
 
-    keep   samples whose inputs and outputs are kept, spread over the first ones
+    keep   samples whose inputs and outputs are kept
     Raises QuantizationError on NaN, naming tensor and sample.
     """
     session = Session(model)
-    wanted = set(names)
-    found = Calibration({name: observer(method) for name in wanted})
+    found = Calibration()
     outputs = [o.name for o in model.outputs]
     for number, feeds in enumerate(samples):
+        if number == most:
+            break
         check(cancel, "the calibration")
         report(progress, number, samples.count or 0, "calibrating")
         for name, value in feeds.items():
-            if name in wanted:
-                _see(found.observers[name], name, value, number)
+            _show(watchers.get(name, ()), name, value, number)
 
         def hook(node: Any, values: Mapping[str, Value], number: int = number) -> None:
             for name, value in values.items():
                 if number == 0 and isinstance(value, np.ndarray):
                     found.shapes[name] = value.shape
-                if name in wanted:
-                    _see(found.observers[name], name, value, number)
+                if name in watchers:
+                    _show(watchers[name], name, value, number)
 
         results = session.run(feeds, outputs, hook=hook)
         if number == 0:
@@ -69,19 +81,14 @@ def calibrate(
     return found
 
 
-def _see(into: Observer, name: str, value: Value, number: int) -> None:
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fV":
+def _show(to: Sequence[Watcher], name: str, value: Value, number: int) -> None:
+    if not to or not isinstance(value, np.ndarray) or value.dtype.kind not in "fV":
         return
-    if value.size and np.isnan(value.astype(np.float32) if value.dtype.kind == "V" else value).any():
+    values = value.astype(np.float32) if value.dtype.kind == "V" else value
+    if values.size and np.isnan(values).any():
+        what = f"sample {number} makes NaN"
         raise QuantizationError(
-            f"sample {number} makes NaN",
-            f"tensor {name}",
-            "a range cannot be taken of it",
-            "leave the sample out, or look at its inputs",
+            what, f"tensor {name}", "a range cannot be taken of it", "leave the sample out, or look at its inputs"
         )
-    into.see(value)
-
-
-def names_of(tensors: Iterable[Any]) -> list[str]:
-    """The names of tensors, each once, in order."""
-    return list(dict.fromkeys(t.name for t in tensors))
+    for watcher in to:
+        watcher.see(values)

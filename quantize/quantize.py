@@ -35,7 +35,7 @@ def quantize(
     weights: str = "s8",
     per_channel: bool = True,
     block_size: int | None = None,
-    method: str = "minmax",
+    method: str = "auto",
     format: str = "qdq",
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -52,6 +52,7 @@ def quantize(
 
     mode      "static": ranges measured on `data`
     data      samples: a path, a list of dicts, a callable, a number of generated ones (see `quantize.samples`)
+    method    how a range is chosen: "auto" by what the next activation makes of it, "minmax", "moving-average", "percentile", "entropy", "mse"
     preset    which nodes are worth 8 bits: "balanced", "fast" (more of them), "full" (all that can be)
     include, exclude   nodes by name, operator, pattern or scope; a selector that matches nothing is an error
     ranges    {tensor: (low, high)} given instead of measured, as a calibration that was saved
@@ -65,8 +66,8 @@ def quantize(
     _known("method", method, METHODS)
     _known("preset", preset, PRESETS)
     options = Options(
-        activations, weights, per_channel, method, preset, tuple(include), tuple(exclude), dict(ranges or {})
-    )
+        activations, weights, per_channel, method, "gptq", preset, tuple(include), tuple(exclude), dict(ranges or {})
+    )  # fmt: skip
     findings: list[Finding] = []
     already = sum(
         n.op in ("DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "ConvInteger", "MatMulInteger")

@@ -8,12 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from exec.arrays import Array
 from exec.cost import cost_of
 from exec.ir import Constant, Model, Node, Variable, toposort
+from exec.metrics import sqnr_db
 from exec.progress import Cancel, Progress
-from quantize.calibrate import Calibration, calibrate
+from exec.trace import Spec
+from quantize.activations import curve_after
+from quantize.calibrate import Calibration, Watcher, calibrate
 from quantize.findings import Finding
-from quantize.numerics import TYPES, Params, dequantize, params
+from quantize.gptq import Products, rounded
+from quantize.numerics import TYPES, Params, dequantize, params, quantize, weight_params
+from quantize.observers import Observer, observer
 from quantize.placement import CLAMPS, COMPUTE, FIXED_RANGES, LEAST_INTENSITY, PASS_THROUGH, READER_FLOORS
 from quantize.qdq import Writer
 from quantize.report import QuantizedNode, QuantizedTensor
@@ -29,7 +35,8 @@ class Options:
     activations: str = "u8"
     weights: str = "s8"
     per_channel: bool = True
-    method: str = "minmax"
+    method: str = "auto"
+    rounding: str = "gptq"
     preset: str = "balanced"
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
@@ -65,32 +72,68 @@ def quantize_static(
 ) -> Outcome:  # fmt: skip
     """Quantize `model` in place: it is the caller's copy, optimized, with named nodes."""
     toposort(model.graph)
-    first = Samples(samples.source, lambda: (s for s, _ in zip(samples, range(1), strict=False)), 1)
-    shapes = calibrate(model, first, (), "minmax", keep=0, cancel=cancel).shapes
+    shapes = calibrate(model, samples, {}, keep=0, most=1, cancel=cancel).shapes
     for constant in (t for n in model.graph.nodes for t in n.inputs if isinstance(t, Constant)):
         shapes.setdefault(constant.name, tuple(constant.shape))
     chosen, findings, total = choose(model, shapes, options)
-    tensors = {c.source.name: c.source for c in chosen}
-    tensors.update({c.made.name: c.made for c in chosen if c.made is not None})
     groups = shared_scales(chosen)
-    wanted = {*tensors, *groups.values()} - {*options.ranges}
-    seen = calibrate(model, samples, wanted, options.method, progress=progress, cancel=cancel)
-    ranges = {name: ranges_of(model, name, seen, options, findings) for name in {*tensors, *groups.values()}}
-    write(model, chosen, groups, ranges, options, findings)
+    tensors = values_of(chosen, groups)
+    outputs = {id(t) for t in model.graph.outputs}
+    levels = (1 << TYPES[options.activations].bits) - 1
+    observers = {
+        n: observer(options.method, curve_after(t, outputs), levels)
+        for n, t in tensors.items()
+        if n not in options.ranges
+    }
+    products = {
+        c.source.name: Products(1 if c.node.op == "Conv" else -1)
+        for c in chosen
+        if options.rounding == "gptq" and is_product(c)
+    }
+    watchers: dict[str, list[Watcher]] = {}
+    for group in (observers, products):
+        for name, watcher in group.items():
+            watchers.setdefault(name, []).append(watcher)
+    seen = calibrate(model, samples, watchers, progress=progress, cancel=cancel)
+    ranges = {
+        name: activation_params(name, tensor, observers, options, outputs, findings) for name, tensor in tensors.items()
+    }
+    writer = Writing(model, options, groups, ranges, products, findings)
+    writer.write(chosen)
     rows = [
-        QuantizedTensor(n, *_span(n, seen, options), float(p.scale), int(p.zero_point), _count(n, seen))
+        QuantizedTensor(n, *_span(n, observers, options), float(p.scale), int(p.zero_point), _count(n, observers))
         for n, p in ranges.items()
     ]
     nodes = [_row(c, options) for c in chosen]
     return Outcome(nodes, rows, findings, sum(c.macs for c in chosen), total, seen)
 
 
-def _count(name: str, seen: Calibration) -> int:
-    return seen.observers[name].seen.samples if name in seen.observers else 0
+def values_of(chosen: Sequence[Choice], groups: Mapping[str, str]) -> dict[str, Variable]:
+    """The values that get a scale of their own, by name; those behind moving operators have that of their source."""
+    found: dict[str, Variable] = {}
+    for choice in chosen:
+        for tensor in (choice.source, choice.made):
+            if tensor is not None and tensor.name not in groups:
+                found.setdefault(tensor.name, tensor)
+    return found
 
 
-def _span(name: str, seen: Calibration, options: Options) -> tuple[float, float]:
-    return options.ranges[name] if name in options.ranges else seen.observers[name].range()
+def is_product(choice: Choice) -> bool:
+    """Whether the node is a matrix product in disguise: MatMul, Gemm, or a 1×1 convolution of one group."""
+    node = choice.node
+    if node.op == "Conv":
+        return int(node.attrs.get("group", 1)) == 1 and _size(choice.layer.weight.shape[2:]) == 1
+    return (node.op == "MatMul" and choice.layer.weight.ndim == 2) or (
+        node.op == "Gemm" and not node.attrs.get("transA", 0)
+    )
+
+
+def _count(name: str, observers: Mapping[str, Observer]) -> int:
+    return observers[name].seen.samples if name in observers else 0
+
+
+def _span(name: str, observers: Mapping[str, Observer], options: Options) -> tuple[float, float]:
+    return options.ranges[name] if name in options.ranges else observers[name].range()
 
 
 def choose(
@@ -125,7 +168,6 @@ def choose(
 
 def work_of(node: Node, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, float]:
     """(multiply-adds, multiply-adds per element of the activation read and written) at the shapes of the first sample."""
-    from exec.trace import Spec
 
     def spec(tensor: Any) -> Spec | None:
         return Spec(shapes[tensor.name], np.dtype(np.float32)) if tensor.name in shapes else None
@@ -203,14 +245,15 @@ def shared_scales(chosen: Sequence[Choice]) -> dict[str, str]:
     return found
 
 
-def ranges_of(model: Model, name: str, seen: Calibration, options: Options, findings: list[Finding]) -> Params:
-    """Scale and zero point of one activation, from its calibrated, fixed or given range."""
+def activation_params(
+    name: str, tensor: Variable, observers: Mapping[str, Observer], options: Options, outputs: set[int], findings: list[Finding]
+) -> Params:  # fmt: skip
+    """Scale and zero point of one activation, from its given, fixed or calibrated range."""
     kind = TYPES[options.activations]
-    tensor = next((t for n in model.graph.nodes for t in (*n.inputs, *n.outputs) if t.name == name), None)
     if name in options.ranges:
         low, high = options.ranges[name]
     else:
-        watcher = seen.observers[name]
+        watcher = observers[name]
         low, high = watcher.range()
         if not watcher.seen.elements:
             findings.append(
@@ -225,56 +268,76 @@ def ranges_of(model: Model, name: str, seen: Calibration, options: Options, find
         if watcher.seen.sentinels:
             text = f"{watcher.seen.sentinels:,} infinite or mask values were left out of the range"
             findings.append(Finding("Q012", "note", name, text))
-    if tensor is not None and tensor.inputs:
-        maker = tensor.inputs[0]
-        if maker.op in FIXED_RANGES and not maker.domain:
-            low, high = FIXED_RANGES[maker.op]
-        floors = {READER_FLOORS.get(n.op) for n in tensor.outputs}
-        if len(floors) == 1 and None not in floors and not any(t is tensor for t in model.graph.outputs):
-            low = max(low, floors.pop() or 0.0)
+    if tensor.inputs and tensor.inputs[0].op in FIXED_RANGES and not tensor.inputs[0].domain:
+        low, high = FIXED_RANGES[tensor.inputs[0].op]
+    floors = {READER_FLOORS.get(n.op, -np.inf) for n in tensor.outputs}
+    if id(tensor) not in outputs and len(floors) == 1:
+        low = max(low, floors.pop())
     return params(low, high, kind, symmetric=False)
 
 
-def write(
-    model: Model, chosen: Sequence[Choice], groups: Mapping[str, str], ranges: Mapping[str, Params], options: Options, findings: list[Finding]
-) -> None:  # fmt: skip
-    """Put weights, biases and activations into the graph as integers."""
-    writer = Writer(model.graph)
-    made = {c.made.name: c.made for c in chosen if c.made is not None}
-    kind = TYPES[options.weights]
-    axes: dict[int, set[int]] = {}
-    reads: list[tuple[Node, Params]] = []
-    for choice in chosen:
-        node, layer = choice.node, choice.layer
-        rule = COMPUTE[node.op]
-        how = ranges[groups.get(choice.source.name, choice.source.name)]
+class Writing:
+    """Puts weights, biases and activations into the graph as integers."""
+
+    def __init__(
+        self, model: Model, options: Options, groups: Mapping[str, str], ranges: Mapping[str, Params], products: Mapping[str, Products], findings: list[Finding]
+    ) -> None:  # fmt: skip
+        self.writer, self.options, self.groups, self.ranges = Writer(model.graph), options, groups, ranges
+        self.products, self.findings = products, findings
+        self.kind = TYPES[options.weights]
+        self.axes: dict[int, set[int]] = {}
+
+    def params(self, tensor: Variable) -> Params:
+        """The scale a value is read with: its own, or its source's."""
+        return self.ranges[self.groups.get(tensor.name, tensor.name)]
+
+    def write(self, chosen: Sequence[Choice]) -> None:
+        """All of it, in one pass over the nodes."""
+        for choice in chosen:
+            self._constants(choice)
+        made = {c.made.name: c.made for c in chosen if c.made is not None}
+        made.update({t.name: t for t in _moved(chosen, self.groups)})
+        for tensor in made.values():
+            self.writer.made(tensor.inputs[0], tensor, self.params(tensor))
+        for choice in chosen:
+            if choice.source.name not in made:
+                self.writer.read(choice.node, 0, self.params(choice.source))
+        self.writer.apply()
+
+    def _constants(self, choice: Choice) -> None:
+        node, layer, rule = choice.node, choice.layer, COMPUTE[choice.node.op]
+        how = self.params(choice.source)
         original = node.inputs[rule.weight]
-        axes.setdefault(id(original), set()).add(layer.axis)
-        integers, scales, remarks = integer_weight(node, layer, kind, how, options.per_channel)
-        findings += remarks
-        writer.weight(node, rule.weight, integers, scales, layer.axis)
-        if len(axes[id(original)]) > 1:
-            findings.append(Finding("Q022", "note", node.name, f"{original.name} is also read along another axis"))
-        if layer.bias is not None and rule.bias is not None and options.activations in ("u8", "s8"):
+        integers, scales, remarks = integer_weight(node, layer, self.kind, how, self.options.per_channel)
+        self.findings += remarks
+        integers = self._cancelled(choice, integers, scales)
+        self.writer.weight(node, rule.weight, integers, scales, layer.axis)
+        self.axes.setdefault(id(original), set()).add(layer.axis)
+        if len(self.axes[id(original)]) > 1:
+            self.findings.append(Finding("Q022", "note", node.name, f"{original.name} is also read along another axis"))
+        if layer.bias is not None and rule.bias is not None and self.options.activations in ("u8", "s8"):
             bias, grid = integer_bias(layer.bias, how, scales)
-            writer.weight(node, rule.bias, bias, grid, 0)
+            self.writer.weight(node, rule.bias, bias, grid, 0)
         elif layer.float_bias:
-            findings.append(Finding("Q020", "note", node.name, "its bias is not one constant a channel"))
+            self.findings.append(Finding("Q020", "note", node.name, "its bias is not one constant a channel"))
         if layer.scaled:
             for key in ("alpha", *(() if layer.float_bias else ("beta",))):
                 node.attrs.pop(key, None)
-            findings.append(Finding("Q023", "note", node.name, "alpha and beta are part of the weights now"))
-        reads.append((node, how))
-    for tensor in made.values():
-        writer.made(tensor.inputs[0], tensor, ranges[tensor.name])
-    moved = [t for t in _moved(chosen, groups) if t.name not in made]
-    for tensor in moved:
-        writer.made(tensor.inputs[0], tensor, ranges[groups[tensor.name]])
-    done = {id(t) for t in (*made.values(), *moved)}
-    for node, how in reads:
-        if id(node.inputs[0]) not in done:
-            writer.read(node, 0, how)
-    writer.apply()
+            self.findings.append(Finding("Q023", "note", node.name, "alpha and beta are part of the weights now"))
+
+    def _cancelled(self, choice: Choice, integers: Array, scales: Params) -> Array:
+        """The integers rounded so that their errors cancel, where the layer is a product and its inputs were watched."""
+        watched = self.products.get(choice.source.name)
+        if watched is None or watched.total is None or not is_product(choice):
+            return integers
+        weight = choice.layer.weight
+        turned = np.moveaxis(weight, choice.layer.axis, 0)
+        better = rounded(turned.reshape(len(turned), -1), scales, watched.total)
+        return (
+            integers
+            if better is None
+            else np.ascontiguousarray(np.moveaxis(better.reshape(turned.shape), 0, choice.layer.axis))
+        )
 
 
 def _moved(chosen: Sequence[Choice], groups: Mapping[str, str]) -> list[Variable]:
@@ -289,9 +352,6 @@ def _moved(chosen: Sequence[Choice], groups: Mapping[str, str]) -> list[Variable
 
 
 def _row(choice: Choice, options: Options) -> QuantizedNode:
-    from exec.metrics import sqnr_db
-    from quantize.numerics import quantize, weight_params
-
     layer = choice.layer
     how = weight_params(layer.weight, TYPES[options.weights], layer.axis if options.per_channel else None)
     noise = sqnr_db(layer.weight, dequantize(quantize(layer.weight, how), how))

@@ -33,8 +33,8 @@ from workbench.cli.output import emit, progress_bar, say
 )
 @click.option(
     "--method",
-    type=click.Choice(["minmax", "moving-average", "percentile", "entropy", "mse"]),
-    default="minmax",
+    type=click.Choice(["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]),
+    default="auto",
     show_default=True,
     help="How a range is chosen.",
 )
