@@ -123,7 +123,7 @@ class Bench:
         return self._step(
             result.model, title, started, result.report,
             command=f"owb optimize B --passes {shlex.quote(names)}", python=f"model = wb.optimize(model, passes={passes!r}).model",
-            options={"do": "optimize", "passes": passes if isinstance(passes, str) else list(passes)},
+            options={"do": "optimize", "passes": [passes] if isinstance(passes, str) else list(passes), "verify": verify},
         )  # fmt: skip
 
     def quantize(
@@ -139,11 +139,18 @@ class Bench:
         import workbench
 
         started = perf_counter_ns()
-        result = workbench.quantize(self.model("B"), mode=mode, data=data, progress=progress, cancel=cancel, **options)
+        result = workbench.quantize(self.model("B"), mode, data, progress=progress, cancel=cancel, **options)
+        kept = (
+            {"data": data}
+            if isinstance(data, (int, str))
+            else {}
+            if data is None
+            else {"in_memory": "its samples were given in Python"}
+        )
         return self._step(
             result.model, f"int8 {mode}", started, result.report,
-            command=f"owb quantize B --mode {mode}", python=f"model = wb.quantize(model, mode={mode!r}).model",
-            options={"do": "quantize", "mode": mode, **options},
+            command=f"owb quantize B --mode {mode}", python=f"model = wb.quantize(model, {mode!r}).model",
+            options={"do": "quantize", "mode": mode, **kept, **options},
         )  # fmt: skip
 
     def profile(self, slot: str, *, runs: int = 12, engine: str = "embedded", feeds: Mapping[str, Any] | None = None,
@@ -183,6 +190,22 @@ class Bench:
     def redo(self) -> StateInfo | None:
         """B goes one step forward again."""
         return self._moved("redo", self.history.redo())
+
+    def recipe(self) -> str:
+        """The steps up to B as a recipe's text."""
+        from workbench.recipe import recipe_of, write_recipe
+
+        done = [step.options for step in self.history.steps[1 : self.b + 1]]
+        return write_recipe(recipe_of(done, self.path.name))
+
+    def save_recipe(self, path: str | Path) -> Path:
+        """Write the recipe of B."""
+        target = Path(path)
+        target.write_text(self.recipe(), encoding="utf-8")
+        self._note(
+            f"owb recipe export {quote(target)}", f"bench.save_recipe({str(target)!r})", 0, f"{self.b} steps", None
+        )
+        return target
 
     def save(self, path: str | Path) -> Path:
         """Write B; the opened file itself is never the target."""

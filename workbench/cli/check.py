@@ -29,7 +29,7 @@ def command(model: str, select: tuple[str, ...], ignore: tuple[str, ...], format
     import workbench
     from workbench.render.checking import findings_table, to_github, to_sarif
 
-    opened = workbench.load(model)
+    opened = workbench.load(model, strict=False)
     with progress_bar() as progress:
         result = workbench.check(opened, select=select, ignore=ignore, progress=progress)
     if format == "github":

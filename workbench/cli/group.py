@@ -16,7 +16,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
     "change": ("optimize", "quantize"),
     "prove": ("check", "run", "profile", "compare", "diff"),
-    "more": ("explain", "list", "demo"),
+    "more": ("recipe", "explain", "list", "demo"),
 }
 """Built-in commands by what they are for: each is `workbench.cli.<name>:command`."""
 

@@ -19,4 +19,5 @@ class FileNotes(Check):
 
     def look(self, subject: Subject) -> Iterator[Finding]:
         for note in subject.model.notes:
-            yield self.found(note.where, f"{note.message} ({note.code})")
+            level = "error" if note.is_error else "warning"
+            yield Finding(self.code, level, note.where, f"{note.message} ({note.code})", note.hint)
