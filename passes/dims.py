@@ -9,7 +9,7 @@ it cannot prove is neither equal nor different.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Union
 
@@ -312,3 +312,29 @@ def text(shape: Iterable[Dim] | None) -> str:
     if shape is None:
         return "[…]"
     return "[" + ", ".join("?" if is_anonymous(d) else str(d) for d in shape) + "]"
+
+
+def evaluate(dim: Dim, sizes: Callable[[str], int]) -> int:
+    """The number an expression comes to when each symbol has the size that `sizes` gives it."""
+    if not isinstance(dim, Expr):
+        return int(dim)
+    total = 0
+    for mono, coefficient in dim.terms.items():
+        factor = coefficient
+        for atom in mono:
+            factor *= _evaluated(atom, sizes)
+        total += factor
+    return total
+
+
+def _evaluated(atom: Atom, sizes: Callable[[str], int]) -> int:
+    if not atom.args:
+        return sizes(atom.name)
+    a, b = (evaluate(arg, sizes) for arg in atom.args)
+    if atom.name == "floordiv":
+        return a // b if b else 0
+    if atom.name == "mod":
+        return a % b if b else 0
+    if atom.name == "broadcast":
+        return b if a == 1 else a
+    return max(a, b) if atom.name == "max" else min(a, b)

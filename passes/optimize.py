@@ -19,6 +19,7 @@ from passes.region import Workspace
 from passes.report import Application, Census, Refused, Report, RuleUse, Undone, Verification, census, value_names
 
 if TYPE_CHECKING:
+    from passes.regional import RegionalVerifier
     from passes.verify import VerifyBudget
 
 TARGETS = ("portable", "onnxruntime")
@@ -42,13 +43,26 @@ class Plan:
     progress: Progress | None = None
     cancel: Cancel | None = None
 
-    def run(self, model: Model, *, fuel: int | None = None, barred: Collection[Place] = ()) -> tuple[Model, Trace]:
+    def run(
+        self,
+        model: Model,
+        *,
+        fuel: int | None = None,
+        barred: Collection[Place] = (),
+        witness: RegionalVerifier | None = None,
+    ) -> tuple[Model, Trace]:
         """The pipeline on a copy of `model`."""
         with no_gc():
             copy = model.copy()
             workspace = Workspace(copy, target=self.target, ledger=Ledger(self.allowance))
             pipeline = Pipeline(
-                workspace, self.stages, fuel=fuel, barred=barred, progress=self.progress, cancel=self.cancel
+                workspace,
+                self.stages,
+                fuel=fuel,
+                barred=barred,
+                witness=witness,
+                progress=self.progress,
+                cancel=self.cancel,
             )
             return copy, pipeline.run()
 

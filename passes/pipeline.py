@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exec.errors import RewriteError
 from exec.ir import Constant, Node
@@ -19,6 +19,9 @@ from passes.base import EVERY, Refusal, Rewrite
 from passes.invariants import check_patch
 from passes.patch import Applied, Patch, provenance
 from passes.region import Region, Workspace
+
+if TYPE_CHECKING:
+    from passes.regional import RegionalVerifier
 
 WIDE = 64
 """A value with more readers is common to the graph: a change at one of them is no news to the others."""
@@ -86,6 +89,7 @@ class Pipeline:
     stages  lists of rules; a stage reaches its fixpoint before the next begins, and all repeat until nothing changes
     fuel    how many applications at most
     barred  places where a rule must not apply
+    witness compares both sides of each patch, and has it undone where they differ
     """
 
     def __init__(
@@ -95,12 +99,13 @@ class Pipeline:
         *,
         fuel: int | None = None,
         barred: Collection[Place] = (),
+        witness: RegionalVerifier | None = None,
         progress: Progress | None = None,
         cancel: Cancel | None = None,
     ) -> None:
         self.workspace, self.stages = workspace, [Stage(rules) for rules in stages]
         self.fuel, self.barred = fuel, frozenset(barred)
-        self.progress, self.cancel = progress, cancel
+        self.witness, self.progress, self.cancel = witness, progress, cancel
         self.trace = Trace()
         self.limit = 1000 + 20 * len(workspace.home)
         self.inlines = any(rule.id == "inline-function" for stage in stages for rule in stage)
@@ -223,13 +228,17 @@ class Pipeline:
             return None
         event = Event(rule.id, found.title, tuple(provenance(found.sources)), place, found.note)
         added = found.added_bytes
+        sighting = None if self.witness is None else self.witness.before(found)
         done = found.apply()
         try:
             check_patch(done)
+            problem = "" if self.witness is None or sighting is None else self.witness.after(done, sighting, rule)
         except RewriteError as error:
+            problem = str(error)
+        if problem:
             done.undo()
             self._broken.add(place)
-            self.trace.broken.append((event, str(error)))
+            self.trace.broken.append((event, problem))
             return None
         credit = sum(node_bytes(n) for n, _ in done.gone) - sum(node_bytes(n) for n in done.made)
         self.workspace.ledger.book(added, done.freed_bytes + found.freed + credit)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from exec.arrays import Array, Value
-from exec.errors import BenchError, Cancelled, FeedError, RewriteError, UnsupportedOp
+from exec.budget import default_memory_bytes
+from exec.errors import BenchError, Cancelled, RewriteError
 from exec.feeds import make_feeds
 from exec.ir import Model
 from exec.metrics import Difference, difference
@@ -23,7 +24,7 @@ from exec.progress import Cancel, check
 from exec.session import Session
 from passes.base import Rewrite, Safety
 from passes.pipeline import Place, Trace
-from passes.report import Undone, Verification
+from passes.report import Undone, Verification, census
 
 if TYPE_CHECKING:
     from passes.optimize import Plan
@@ -35,14 +36,22 @@ RULE_STRIKES = 2
 
 @dataclass(frozen=True, slots=True)
 class VerifyBudget:
-    """How much time verification may take: `seconds`, or three times the optimizer's own if that is more."""
+    """What verification may cost: `seconds`, or three times the optimizer's own if that is more, and `memory_bytes`.
+
+    Over it, only the regions that changed are verified. The memory is a fifth of what this process may have, unless given.
+    """
 
     seconds: float = 30.0
     optimizer_seconds: float = 0.0
+    memory_bytes: int | None = None
 
     @property
     def limit(self) -> float:
         return max(self.seconds, 3 * self.optimizer_seconds)
+
+    @property
+    def memory(self) -> int:
+        return default_memory_bytes() // 4 if self.memory_bytes is None else self.memory_bytes
 
 
 class Verifier:
@@ -57,7 +66,23 @@ class Verifier:
         self.samples: list[tuple[Feeds, dict[str, Value]]] = []
         self.reason = ""
         self.worst = 0.0
-        self.session = Session(model)
+        self._session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """The original, ready to run."""
+        if self._session is None:
+            self._session = Session(self.model)
+        return self._session
+
+    def affordable(self) -> bool:
+        """Whether original and result can both be run whole."""
+        return census(self.model).weight_bytes <= self.budget.memory
+
+    def _late(self) -> bool:
+        """The user's cancel, or a run that takes too much of the budget."""
+        check(self.cancel, "the verification")
+        return perf_counter() - self.began > self.budget.limit / 3
 
     def prepare(self) -> bool:
         """Run the original; False, with the reason noted, where it cannot be run."""
@@ -67,29 +92,45 @@ class Verifier:
         try:
             made = make_feeds(self.model)
             first = perf_counter()
-            self.samples.append((made.feeds, self.session.run(made.feeds, cancel=self.cancel)))
+            self.samples.append((made.feeds, self.session.run(made.feeds, cancel=self._late)))
             if made.sizes and perf_counter() - first < self.budget.limit / 8:
                 self._second(made.sizes)
-        except (UnsupportedOp, FeedError, BenchError) as error:
-            if isinstance(error, Cancelled):
-                raise
+        except Cancelled:
+            check(self.cancel, "the verification")
+            if not self.samples:
+                self.reason = f"one run of the original takes more than {self.budget.limit / 3:.0f} s"
+                return False
+        except BenchError as error:
             if not self.samples:
                 self.reason = f"the original cannot be run: {error.what}"
                 return False
         return True
 
     def _second(self, sizes: Mapping[str, int]) -> None:
-        """Other sizes of the open dimensions, if the original takes them."""
-        for grown in ({k: v + 1 for k, v in sizes.items()}, {k: 2 * v for k, v in sizes.items()}):
-            try:
-                feeds = make_feeds(self.model, seed=1, dims=grown, check=False).feeds
-                self.samples.append((feeds, self.session.run(feeds, cancel=self.cancel)))
-            except Cancelled:
-                raise
-            except BenchError:
-                # these sizes are not valid for the model: the original itself says so
-                continue
-            return
+        """Other sizes of the open dimensions, as far as the original takes them: each by itself, then all that went well together."""
+        taken = dict(sizes)
+        best: tuple[Feeds, dict[str, Value]] | None = None
+        for name, size in sizes.items():
+            for other in (2 * size, size + 1):
+                if self._late():
+                    break
+                found = self._run_with({**taken, name: other})
+                if found is not None:
+                    taken[name], best = other, found
+                    break
+        if best is not None:
+            self.samples.append(best)
+
+    def _run_with(self, sizes: Mapping[str, int]) -> tuple[Feeds, dict[str, Value]] | None:
+        """A run of the original at these sizes; None where it does not take them, which only the original can say."""
+        try:
+            feeds = make_feeds(self.model, seed=1, dims=sizes, check=False).feeds
+            return feeds, self.session.run(feeds, cancel=self._late)
+        except Cancelled:
+            check(self.cancel, "the verification")
+            return None
+        except BenchError:
+            return None
 
     # ---- comparing
 
@@ -146,8 +187,12 @@ class Verifier:
         """`result` if it is right, else what is left once the guilty rewrites are out."""
         if not trace.events and source is self.model:
             return result, trace, [], Verification("none", reason="nothing was changed")
+        if self.given is None and not self.affordable():
+            return self._by_regions(
+                plan, source, f"two runs of {census(self.model).weight_bytes >> 20} MiB of weights are over the budget"
+            )
         if not self.prepare():
-            return result, trace, [], Verification("none", reason=self.reason)
+            return self._by_regions(plan, source, self.reason)
         barred: set[Place] = set()
         undone: list[Undone] = []
         strikes: Counter[str] = Counter()
@@ -179,6 +224,20 @@ class Verifier:
             undone,
             Verification("whole", len(self.samples), worst=self.worst, tolerance=allowed, seconds=seconds),
         )
+
+    def _by_regions(self, plan: Plan, source: Model, reason: str) -> tuple[Model, Trace, list[Undone], Verification]:
+        """Run again, looking at both sides of each patch."""
+        from passes.regional import RegionalVerifier
+
+        witness = RegionalVerifier()
+        result, trace = plan.run(source, witness=witness)
+        undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
+        seconds = perf_counter() - self.began
+        scope = "regions" if witness.seen else "none"
+        verdict = Verification(
+            scope, regions=witness.seen, of=witness.total, worst=witness.worst, seconds=seconds, reason=reason
+        )
+        return result, trace, undone, verdict
 
     def _guilty(self, plan: Plan, source: Model, events: int, barred: set[Place]) -> int:
         """The number of the first application after which the numbers are wrong; 0 if they were wrong before the first."""
