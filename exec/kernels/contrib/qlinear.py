@@ -13,7 +13,7 @@ from exec.kernels.contrib.integer import centred
 from exec.kernels.math.activation import leaky_relu, sigmoid
 from exec.kernels.math.softmax import as_matrix, softmax
 from exec.kernels.nn.pool import average_pool
-from exec.kernels.quantization import dequantize_linear, quantize_linear
+from exec.kernels.quantization import dequantize_linear, quantize_linear, saturated
 from exec.kernels.registry import kernel
 
 
@@ -49,9 +49,15 @@ def qlinear_add(
     a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None, c_scale: Array,
     c_zero: Array | None = None, /,
 ) -> Array:  # fmt: skip
-    """The sum of what A and B stand for, in C's scale."""
-    total = centred(a, a_zero) * a_scale + centred(b, b_zero) * b_scale
-    return requantized(np.asarray(total), c_scale, c_zero, a)
+    """The sum of what A and B stand for, in C's scale; rounded, half to even, with C's zero point in it."""
+    left, right = np.float32(a_scale / c_scale), np.float32(b_scale / c_scale)
+    fixed = _number(c_zero) - (left * _number(a_zero) + right * _number(b_zero))
+    real = a.astype(np.float32) * left + fixed + b.astype(np.float32) * right
+    return saturated(np.rint(real), a.dtype)
+
+
+def _number(zero: Array | None) -> np.float32:
+    return np.float32(0) if zero is None else np.float32(zero.reshape(()))
 
 
 @kernel("QLinearMul", domain=DOMAIN)
@@ -59,9 +65,9 @@ def qlinear_mul(
     a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None, c_scale: Array,
     c_zero: Array | None = None, /,
 ) -> Array:  # fmt: skip
-    """The product of what A and B stand for, in C's scale."""
-    product = (centred(a, a_zero) * centred(b, b_zero)) * (a_scale * b_scale)
-    return requantized(np.asarray(product), c_scale, c_zero, a)
+    """The product of what A and B stand for, in C's scale; rounded, half to even, with C's zero point in it."""
+    product = centred(a, a_zero) * centred(b, b_zero)
+    return saturated(np.rint(product * np.float32(a_scale * b_scale / c_scale) + _number(c_zero)), a.dtype)
 
 
 @kernel("QLinearSigmoid", domain=DOMAIN)
@@ -136,13 +142,14 @@ def qlinear_average_pool(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """AveragePool of what x stands for, in y's scale."""
+    """AveragePool of what x stands for, in y's scale; rounded, half to even, with y's zero point in it."""
     real = dequantize_linear(np.moveaxis(x, -1, 1) if channels_last else x, x_scale, x_zero)
     pooled = average_pool(
         real, auto_pad=auto_pad, ceil_mode=ceil_mode, count_include_pad=count_include_pad, kernel_shape=kernel_shape,
         pads=pads, strides=strides,
     )  # fmt: skip
-    return requantized(np.moveaxis(pooled, 1, -1) if channels_last else pooled, y_scale, y_zero, x)
+    whole = saturated(np.rint(pooled / y_scale + _number(y_zero)), x.dtype)
+    return np.moveaxis(whole, 1, -1) if channels_last else whole
 
 
 @kernel("QLinearGlobalAveragePool", domain=DOMAIN)
