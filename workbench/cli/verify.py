@@ -1,0 +1,61 @@
+"""owb verify: an exported model against what its framework recorded."""
+
+from __future__ import annotations
+
+import click
+
+from workbench.cli.options import budget_options, format_options, model_argument
+from workbench.cli.output import emit
+
+
+@click.command()
+@model_argument
+@click.option(
+    "--data",
+    required=True,
+    metavar="PATH",
+    help="A folder of test_data_set_*, an .npz with inputs and outputs by name, or module:function.",
+)
+@click.option(
+    "--max-error",
+    type=float,
+    metavar="SHARE",
+    help="Largest difference that counts as equal, as a share of an output's range.",
+)
+@format_options
+@budget_options
+def command(model: str, data: str, max_error: float | None, format: str) -> int:
+    """Check MODEL against recorded inputs and outputs in every engine that is installed.
+
+    Says plainly whether the export holds. Exit 1 if an output differs; `owb compare MODEL MODEL --engine-b onnxruntime` then finds where.
+    """
+    import workbench
+    from workbench.recorded import recordings
+    from workbench.render.table import Column, Table
+    from workbench.verification import verify_recorded
+
+    opened = workbench.load(model)
+    result = verify_recorded(opened, recordings(opened, data), tolerance=max_error)
+    columns = (
+        Column("engine", "engine"), Column("recording", "recording", "name"), Column("output", "output", "name"), Column("verdict", ""),
+        Column("sqnr_db", "SQNR", "db"), Column("max_of_range", "of range", "number"), Column("note", "", "name"),
+    )  # fmt: skip
+    rows = tuple(
+        (c.engine, c.recording, c.output, "agrees" if c.within else "differs", c.sqnr_db, c.max_of_range, c.note)
+        for c in result.checks
+    )
+    verdict = (
+        "The export holds"
+        if result.holds
+        else "The export does not hold"
+        if result.checks
+        else "Nothing could be checked"
+    )
+    absent = "".join(f" {name}: {why}." for name, why in result.absent.items())
+    emit(
+        result,
+        "verified",
+        [Table("", columns, rows, f"{verdict}: {result.tolerance:.0e} of the range is allowed.{absent}")],
+        format,
+    )
+    return 0 if result.holds else 1

@@ -1,0 +1,106 @@
+"""Inputs and outputs that a framework recorded: ONNX `test_data_set_*` folders, .npz files, or a Python function."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from exec.arrays import Value
+from exec.errors import FeedError, OptionError
+from exec.ir import Model
+from workbench.feeding import read_npz
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One run of the original: inputs and outputs by name."""
+
+    name: str
+    inputs: dict[str, Value]
+    outputs: dict[str, Value]
+
+
+def recordings(model: Model, source: str) -> Iterator[Recording]:
+    """Every recorded run in `source`.
+
+    a folder          with test_data_set_* folders (input_0.pb, output_0.pb), or .npz files
+    FILE.npz          arrays by the model's input and output names
+    module:function   called; gives an iterator of (inputs, outputs), each a dict by name
+    """
+    path = Path(source)
+    if path.is_dir():
+        yield from _folder(model, path)
+    elif path.exists():
+        yield _npz(model, path)
+    elif ":" in source:
+        yield from _function(source)
+    else:
+        raise FeedError(
+            "no recorded data here", source, hint="a folder of test_data_set_*, an .npz file, or module:function"
+        )
+
+
+def _folder(model: Model, folder: Path) -> Iterator[Recording]:
+    sets = sorted(folder.glob("test_data_set_*"))
+    files = sorted(folder.glob("*.npz"))
+    if not sets and not files:
+        raise FeedError("this folder holds no recording", str(folder), "no test_data_set_* folder and no .npz file")
+    for data in sets:
+        yield Recording(data.name, _protos(model, data, "input"), _protos(model, data, "output"))
+    for file in files:
+        yield _npz(model, file)
+
+
+def _protos(model: Model, folder: Path, side: str) -> dict[str, Value]:
+    infos = model.inputs if side == "input" else model.outputs
+    found: dict[str, Value] = {}
+    for k, info in enumerate(infos):
+        path = folder / f"{side}_{k}.pb"
+        if not path.exists():
+            raise FeedError(f"no {path.name} for {side} {info.name!r}", str(folder))
+        kinds: dict[str | None, Any] = {
+            "sequence_type": (onnx.SequenceProto, onnx.numpy_helper.to_list),
+            "optional_type": (onnx.OptionalProto, onnx.numpy_helper.to_optional),
+        }
+        proto, convert = kinds.get(info.kind, (onnx.TensorProto, onnx.numpy_helper.to_array))
+        try:
+            found[info.name] = convert(proto.FromString(path.read_bytes()))
+        except (
+            Exception
+        ) as error:  # protobuf and onnx raise many kinds; all mean that the file is not what it should be
+            raise FeedError(f"{path.name} is no {proto.__name__}", str(folder), str(error)) from error
+    return found
+
+
+def _npz(model: Model, path: Path) -> Recording:
+    arrays = read_npz(path)
+    inputs = {i.name: arrays[i.name] for i in model.inputs if i.name in arrays}
+    outputs = {o.name: arrays[o.name] for o in model.outputs if o.name in arrays}
+    missing = [i.name for i in model.inputs if i.name not in arrays]
+    if missing or not outputs:
+        lacks = f"input {missing[0]!r}" if missing else f"any of the outputs {', '.join(o.name for o in model.outputs)}"
+        raise FeedError(
+            f"no array for {lacks}",
+            str(path),
+            f"it has {', '.join(arrays)}",
+            "save inputs and outputs by their names in the model",
+        )
+    return Recording(path.name, inputs, outputs)
+
+
+def _function(source: str) -> Iterator[Recording]:
+    module, _, name = source.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise OptionError(f"cannot import {source!r}", why=str(error)) from error
+    for k, (inputs, outputs) in enumerate(function()):
+        yield Recording(
+            f"{name} {k}", {n: np.asarray(v) for n, v in inputs.items()}, {n: np.asarray(v) for n, v in outputs.items()}
+        )
