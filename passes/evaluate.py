@@ -14,6 +14,8 @@ from exec.program import Operation, attribute_value
 from exec.threads import blas_threads
 from passes.region import Region
 
+VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
+
 
 def evaluate(node: Node, region: Region) -> list[Array | None] | None:
     """The outputs of `node`, or None where they are no tensors or the node cannot be computed."""
@@ -23,7 +25,18 @@ def evaluate(node: Node, region: Region) -> list[Array | None] | None:
         if tensor.name and value is None:
             return None
         inputs.append(value)
-    return evaluate_on(node, inputs, region)
+    view = _view(node, inputs, region)
+    return [view] if view is not None else evaluate_on(node, inputs, region)
+
+
+def _view(node: Node, inputs: Sequence[Value], region: Region) -> Array | None:
+    """The result of an op that only names a new shape: that shape is known, so no kernel is asked."""
+    if node.op not in VIEWS or not isinstance(inputs[0], np.ndarray):
+        return None
+    shape = region.shape(node.outputs[0])
+    if shape is None or not all(isinstance(d, int) for d in shape):
+        return None
+    return inputs[0].reshape([d for d in shape if isinstance(d, int)])
 
 
 def evaluate_on(node: Node, inputs: Sequence[Value], region: Region) -> list[Array | None] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -176,13 +177,9 @@ def summary(
     """The report of a finished run."""
     applied = tuple(Application(e.rule, e.node, e.sources, e.note) for e in trace.events)
     refused = tuple(Refused(r.rule, _named(r.node), r.reason) for r in trace.refusals.values())
+    times, declined = Counter(a.rule for a in applied), Counter(r.rule for r in refused)
     uses = tuple(
-        RuleUse(
-            rule.id,
-            sum(a.rule == rule.id for a in applied),
-            sum(r.rule == rule.id for r in refused),
-            trace.seconds.get(rule.id, 0.0),
-        )
+        RuleUse(rule.id, times[rule.id], declined[rule.id], trace.seconds.get(rule.id, 0.0))
         for stage in plan.stages
         for rule in stage
     )

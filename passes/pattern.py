@@ -95,6 +95,10 @@ class Pattern:
         """Every way the value matches, as states to go on from."""
         raise NotImplementedError
 
+    def may(self, tensor: Any) -> bool:
+        """A quick look: False where `test` certainly finds nothing."""
+        return True
+
 
 class Anything(Pattern):
     """Any value; a name binds it, the same name twice is the same value."""
@@ -143,6 +147,9 @@ class Maybe(Pattern):
         else:
             yield from self.inner.test(tensor, reader, state)
 
+    def may(self, tensor: Any) -> bool:
+        return tensor is None or not tensor.name or self.inner.may(tensor)
+
 
 class Either(Pattern):
     """The first of several forms that matches without objection, else the first that matches."""
@@ -152,7 +159,11 @@ class Either(Pattern):
 
     def test(self, tensor: Any, reader: Node, state: State) -> Iterator[State]:
         for form in self.forms:
-            yield from form.test(tensor, reader, state.copy())
+            if form.may(tensor):
+                yield from form.test(tensor, reader, state.copy())
+
+    def may(self, tensor: Any) -> bool:
+        return any(form.may(tensor) for form in self.forms)
 
 
 class Op(Pattern):
@@ -176,6 +187,14 @@ class Op(Pattern):
         self.ops = tuple(ops.split("|"))
         self.inputs, self.as_, self.shared, self.rest, self.attrs = inputs, as_, shared, rest, dict(attrs or {})
         self.required = sum(not isinstance(p, Maybe) for p in inputs)
+        self.telling = tuple((k, p) for k, p in enumerate(inputs) if isinstance(p, (Op, Either, Maybe)))
+
+    def may(self, tensor: Any) -> bool:
+        return tensor is not None and bool(tensor.inputs) and tensor.inputs[0].op in self.ops
+
+    def _may(self, tensors: list[Any]) -> bool:
+        """Whether the makers of the inputs are of the right ops."""
+        return all(p.may(tensors[k] if k < len(tensors) else None) for k, p in self.telling)
 
     def match(self, node: Node, region: Region) -> Match | None:
         """The match with `node` as its last node that has the fewest objections."""
@@ -209,8 +228,10 @@ class Op(Pattern):
         if len(node.inputs) == 2 and node.op in COMMUTATIVE and len(self.inputs) == 2:
             orders = [(0, 1), (1, 0)] if node.inputs[0] is not node.inputs[1] else [(0, 1)]
             for order in orders:
-                yield from self._inputs(node, [node.inputs[k] for k in order], state.copy(), root)
-        else:
+                tensors = [node.inputs[k] for k in order]
+                if self._may(tensors):
+                    yield from self._inputs(node, tensors, state.copy(), root)
+        elif self._may(node.inputs):
             yield from self._inputs(node, list(node.inputs), state, root)
 
     def _inputs(self, node: Node, tensors: list[Any], state: State, root: bool) -> Iterator[State]:
