@@ -16,7 +16,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
     "change": ("optimize", "quantize"),
     "prove": ("check", "coverage", "verify", "run", "profile", "compare", "diff"),
-    "more": ("recipe", "report", "explain", "list", "demo"),
+    "more": ("recipe", "batch", "report", "explain", "list", "demo"),
 }
 """Built-in commands by what they are for: each is `workbench.cli.<name>:command`."""
 
