@@ -49,11 +49,24 @@ def qlinear_add(
     a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None, c_scale: Array,
     c_zero: Array | None = None, /,
 ) -> Array:  # fmt: skip
-    """The sum of what A and B stand for, in C's scale; rounded, half to even, with C's zero point in it."""
-    left, right = np.float32(a_scale / c_scale), np.float32(b_scale / c_scale)
-    fixed = _number(c_zero) - (left * _number(a_zero) + right * _number(b_zero))
-    real = a.astype(np.float32) * left + fixed + b.astype(np.float32) * right
-    return saturated(np.rint(real), a.dtype)
+    """The sum of what A and B stand for, in C's scale; rounded, half to even, with C's zero point in it.
+
+    In onnxruntime's steps, which decide where the sum is next to a tie: float32 with fused multiply-adds, B's first; an A
+    that is one number per row changes places with B.
+    """
+    first, second = (a, a_scale, a_zero), (b, b_scale, b_zero)
+    if a.ndim == 0 or (a.shape[-1] == 1 and b.shape[-1:] not in ((), (1,))):
+        first, second = second, first
+    (x, x_factor, x_zero), (y, y_factor, y_zero) = (
+        (v, np.float32(s / c_scale), _number(z)) for v, s, z in (first, second)
+    )
+    fixed = _number(c_zero) - _multiply_add(x_zero, x_factor, y_factor * y_zero)
+    return saturated(np.rint(_multiply_add(x, x_factor, _multiply_add(y, y_factor, fixed))), a.dtype)
+
+
+def _multiply_add(x: Array | np.float32, factor: np.float32, rest: Array | np.float32) -> Array:
+    """x · factor + rest, rounded to float32 once."""
+    return np.asarray(x * np.float64(factor) + rest, np.float32)
 
 
 def _number(zero: Array | None) -> np.float32:
