@@ -17,7 +17,7 @@ import numpy as np
 from exec.dtypes import dtype_name
 from exec.errors import ExternalDataError
 from exec.ir import Constant, Graph, Node
-from workbench.detail import default_texts, value_text
+from workbench.detail import default_texts, origin_of, value_text
 
 _SAMPLE_BYTES = 4096
 
@@ -41,9 +41,7 @@ def sources(before: Graph, after: Graph, pairs: Mapping[int, int]) -> dict[int, 
     by_name = {n.name: k for k, n in enumerate(before.nodes) if n.name}
     found = {}
     for k, node in enumerate(after.nodes):
-        recorded = [
-            by_name[name] for name in filter(None, node.metadata.get("owb.source", "").split("\n")) if name in by_name
-        ]
+        recorded = [by_name[name] for name in origin_of(node) if name in by_name]
         if recorded:
             found[k] = tuple(recorded)
         elif k in pairs:

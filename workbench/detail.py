@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -159,6 +160,10 @@ def value_text(value: Any) -> str:
 
 
 def origin_of(node: Node) -> tuple[str, ...]:
-    """The original names a rewrite recorded for this node; () when it is untouched."""
-    source = node.metadata.get("owb.source", "") if hasattr(node, "metadata") else ""
-    return tuple(filter(None, source.split("\n")))
+    """The original names a rewrite recorded for this node; () when it is untouched, or when the entry is not ours."""
+    recorded = node.metadata.get("owb.source", "")
+    try:
+        names = json.loads(recorded) if recorded else []
+    except ValueError:
+        return ()
+    return tuple(map(str, names)) if isinstance(names, list) else ()
