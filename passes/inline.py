@@ -54,7 +54,7 @@ class Inliner:
     def _constant(self, tensor: Constant) -> Constant:
         if self.workspace.is_only_name(tensor) and self.once:
             return tensor
-        return Constant(self.patch._name(self.prefix + tensor.name), tensor._values)
+        return self.patch.fresh_constant(tensor._values, self.prefix + tensor.name)
 
     def _node(self, node: Node) -> None:
         attrs = dict(node.attrs) if self.attrs is None else self.attrs(node)
@@ -77,7 +77,7 @@ class Inliner:
             copy = tensor.copy()
             assert isinstance(copy, Variable)
             return copy
-        return Variable(self.patch._name(self.prefix + tensor.name), tensor.dtype, tensor.shape, tensor.type)
+        return self.patch.fresh_variable(self.prefix + tensor.name, tensor.dtype, tensor.shape, tensor.type)
 
     def _node_name(self, node: Node) -> str:
         return f"{self.prefix}{node.name}" if node.name else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ SOURCE = "owb.source"
 
 VALUE = "owb.value"
 """Metadata of a value: `{"of": name, "how": "same" | "cast" | "transposed" | "dequantized"}`, as JSON."""
+
+
+T = TypeVar("T", Constant, Variable)
 
 
 @dataclass(slots=True)
@@ -75,6 +78,8 @@ class Patch:
     note: str = ""
     freed: int = 0
     born: int = 0
+    taken: set[str] = field(default_factory=set)
+    claimed: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.sources = self.sources or (self.anchor,)
@@ -84,7 +89,7 @@ class Patch:
 
     def constant(self, array: Array, hint: str) -> Constant:
         """A new constant named after `hint`."""
-        return self.named(array, self._name(hint))
+        return self._claim(self.named(array, hint))
 
     def named(self, array: Array, name: str) -> Constant:
         """A constant that is the value `name` from now on: whatever made it goes."""
@@ -134,7 +139,7 @@ class Patch:
     ) -> list[Any]:
         """As `add` for several outputs; None in `outs` asks for a fresh value, `like` is the node it is a copy of."""
         base = hint or f"{self.anchor.outputs[0].name}_{op.lower()}"
-        outputs = [o if o is not None else Variable(self._name(base)) for o in outs]
+        outputs = [o if o is not None else self.fresh_variable(base) for o in outs]
         given: list[Any] = [Variable.empty() if t is None else t for t in inputs]
         while given and isinstance(given[-1], Variable) and not given[-1].name:
             given.pop()
@@ -197,6 +202,11 @@ class Patch:
                     why="another patch changed its place",
                 )
         workspace.clock += 1
+        for tensor in self.claimed:
+            if workspace.names[tensor.name]:
+                # another patch took the name since this one was made
+                tensor.name = workspace.unique(tensor.name, self.taken)
+                self.taken.add(tensor.name)
         done = Applied(self, workspace)
         try:
             done.run()
@@ -205,11 +215,22 @@ class Patch:
             raise
         return done
 
-    def _name(self, hint: str) -> str:
-        taken = {t.name for n in self.nodes for t in (*n.outputs, *n.inputs)}
-        name = self.region.workspace.unique(hint, taken)
-        self.region.workspace.names[name] += 1
-        return name
+    def fresh_constant(self, values: Any, hint: str) -> Constant:
+        """A constant of `values` (an array, or a weight as it is stored) with a name of its own."""
+        return self._claim(Constant(hint, values))
+
+    def fresh_variable(
+        self, hint: str, dtype: Any = None, shape: Any = None, kind: str | None = "tensor_type"
+    ) -> Variable:
+        """A value with a name of its own."""
+        return self._claim(Variable(hint, dtype, shape, kind))
+
+    def _claim(self, tensor: T) -> T:
+        """Give `tensor` a name nobody has; it is taken only when the patch is applied, and looked up again then."""
+        tensor.name = self.region.workspace.unique(tensor.name, self.taken)
+        self.taken.add(tensor.name)
+        self.claimed.append(tensor)
+        return tensor
 
     def _rename(self, fresh: Any, old: Any) -> None:
         for node in self.nodes:

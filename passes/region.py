@@ -64,6 +64,10 @@ class Workspace:
         self._of[graph] = region
         for tensor in (*graph.inputs, *graph.outputs):
             self._count(tensor)
+        if graph._records is not None:
+            for entry in graph._records.initializers:
+                # also those nothing reads: they stay in the file
+                self._count(entry.tensor)
         for tensor in graph.outputs:
             self.outputs.setdefault(tensor, []).append(graph)
         for node in graph.nodes:

@@ -22,7 +22,25 @@ from passes.optimize import optimize
 from passes.selftest import run
 from passes.stepper import Stepper
 
-UNARY = ["Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Exp", "Identity", "Dropout", "Softplus", "Sqrt", "LeakyRelu", "HardSigmoid", "Erf", "Reciprocal", "Ceil", "Sign", "HardSwish"]
+UNARY = [
+    "Relu",
+    "Sigmoid",
+    "Tanh",
+    "Abs",
+    "Neg",
+    "Exp",
+    "Identity",
+    "Dropout",
+    "Softplus",
+    "Sqrt",
+    "LeakyRelu",
+    "HardSigmoid",
+    "Erf",
+    "Reciprocal",
+    "Ceil",
+    "Sign",
+    "HardSwish",
+]
 BINARY = ["Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"]
 
 

@@ -1,0 +1,120 @@
+"""Models at other opsets: the same numbers, nothing newer than asked for, subgraphs too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from exec.errors import OptionError, RewriteError
+from exec.ir import load
+from exec.metrics import difference
+from passes.base import Safety
+from passes.convert.opset import convert_opset
+from passes.selftest import feeds_of, fill, run
+
+TEXTS = {
+    (9, "clip"): "g (float[2,3] x) => (float[2,3] y) { y = Clip <min = -0.5, max = 0.5> (x) }",
+    (9, "slice"): "g (float[4,5] x) => (float[2,5] y) { y = Slice <starts = [1], ends = [3], axes = [0]> (x) }",
+    (9, "pad"): 'g (float[2,3] x) => (float[3,5] y) { y = Pad <pads = [1, 0, 0, 2], value = 1.5> (x) }',
+    (9, "upsample"): "g (float[1,1,2,3] x) => (float[1,1,4,6] y) <float[4] s = {1, 1, 2, 2}> { y = Upsample (x, s) }",
+    (9, "squeeze"): "g (float[2,1,3] x) => (float[2,3] y) { y = Squeeze <axes = [1]> (x) }",
+    (9, "unsqueeze"): "g (float[2,3] x) => (float[2,1,3] y) { y = Unsqueeze <axes = [1]> (x) }",
+    (9, "reduce sum"): "g (float[2,3] x) => (float[2,1] y) { y = ReduceSum <axes = [1]> (x) }",
+    (9, "reduce mean"): "g (float[2,3] x) => (float[2] y) { y = ReduceMean <axes = [1], keepdims = 0> (x) }",
+    (9, "split"): "g (float[2,5] x) => (float[2,2] y, float[2,3] z) { y, z = Split <axis = 1, split = [2, 3]> (x) }",
+    (9, "split even"): "g (float[2,6] x) => (float[2,3] y, float[2,3] z) { y, z = Split <axis = 1> (x) }",
+    (9, "softmax of two axes"): "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }",
+    (9, "softmax"): "g (float[2,3] x) => (float[2,3] y) { y = Softmax (x) }",
+    (9, "dropout"): "g (float[2,3] x) => (float[2,3] y) { y = Dropout <ratio = 0.3> (x) }",
+    (9, "batch norm"): "g (float[1,2,3,3] x) => (float[1,2,3,3] y) <float[2] s, float[2] b, float[2] m, float[2] var> { y = BatchNormalization (x, s, b, m, var) }",
+    (9, "top k"): "g (float[2,5] x) => (float[2,2] y, int64[2,2] i) { y, i = TopK <k = 2> (x) }",
+    (11, "gemm"): "g (float[2,3] x) => (float[2,4] y) <float[3,4] w, float[4] c> { y = Gemm (x, w, c) }",
+    (11, "hard swish parts"): "g (float[2,3] x) => (float[2,3] y) { a = HardSigmoid (x)  y = Mul (a, x) }",
+    (17, "layer norm"): "g (float[2,3] x) => (float[2,3] y) <float[3] s> { y = LayerNormalization (x, s) }",
+}  # fmt: skip
+
+
+def model(opset: int, body: str) -> onnx.ModelProto:
+    proto = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {body}')
+    fill(proto.graph, np.random.default_rng(0))
+    return proto
+
+
+def same(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
+    feeds = feeds_of(before)
+    got = run(after, feeds)
+    for name, want in run(before, feeds).items():
+        assert difference(want, got[name]).within(Safety.ROUNDING.tolerance(np.asarray(want).dtype)), name
+
+
+@pytest.mark.parametrize("target", [13, 17, 20, 24])
+@pytest.mark.parametrize(("opset", "name"), list(TEXTS))
+def test_a_newer_opset_computes_the_same(opset: int, name: str, target: int) -> None:
+    if target < opset:
+        pytest.skip("this is the other direction")
+    proto = model(opset, TEXTS[opset, name])
+    after = convert_opset(load(proto), target).to_proto()
+    assert after.opset_import[0].version == target
+    onnx.checker.check_model(after, full_check=True)
+    same(proto, after)
+
+
+@pytest.mark.parametrize(("opset", "name"), [k for k in TEXTS if k[0] == 9 and k[1] != "upsample"])
+def test_there_and_back_computes_the_same(opset: int, name: str) -> None:
+    proto = model(opset, TEXTS[opset, name])
+    there = convert_opset(load(proto), 18)
+    back = convert_opset(there, 12).to_proto()
+    onnx.checker.check_model(back, full_check=True)
+    same(proto, back)
+
+
+def test_subgraphs_are_converted_too() -> None:
+    proto = model(
+        9,
+        """ g (bool c, float[2,1,3] x) => (float[2,3] y) {
+            y = If (c) <then_branch = t () => (float[2,3] u) { u = Squeeze <axes = [1]> (x) }, else_branch = e () => (float[2,3] v) { v = ReduceSum <axes = [1], keepdims = 0> (x) }> } """.replace(
+            "\n", " "
+        ),
+    )
+    after = convert_opset(load(proto), 13).to_proto()
+    onnx.checker.check_model(after, full_check=True)
+    same(proto, after)
+
+
+def test_the_argument_is_not_changed() -> None:
+    loaded = load(model(9, TEXTS[9, "clip"]))
+    before = loaded.to_proto().SerializeToString()
+    convert_opset(loaded, 17)
+    assert loaded.to_proto().SerializeToString() == before
+
+
+def test_an_op_the_target_lacks_is_named() -> None:
+    loaded = load(model(17, TEXTS[17, "layer norm"]))
+    with pytest.raises(RewriteError, match="LayerNormalization does not exist in opset 16"):
+        convert_opset(loaded, 16)
+
+
+def test_an_opset_nobody_knows_is_refused() -> None:
+    with pytest.raises(OptionError, match="there is no opset 99"):
+        convert_opset(load(model(9, TEXTS[9, "clip"])), 99)
+
+
+NEWER = {
+    (20, "gelu"): "g (float[2,3] x) => (float[2,3] y) { y = Gelu (x) }",
+    (20, "gelu tanh"): 'g (float[2,3] x) => (float[2,3] y) { y = Gelu <approximate = "tanh"> (x) }',
+    (18, "mish"): "g (float[2,3] x) => (float[2,3] y) { y = Mish (x) }",
+    (24, "swish"): "g (float[2,3] x) => (float[2,3] y) { y = Swish <alpha = 1.5> (x) }",
+    (14, "hard swish"): "g (float[2,3] x) => (float[2,3] y) { y = HardSwish (x) }",
+    (13, "softmax inside"): "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }",
+}
+
+
+@pytest.mark.parametrize(("opset", "name"), list(NEWER))
+def test_a_newer_op_is_written_out_in_an_older_opset(opset: int, name: str) -> None:
+    proto = model(opset, NEWER[opset, name])
+    after: Any = convert_opset(load(proto), 12).to_proto()
+    onnx.checker.check_model(after, full_check=True)
+    same(proto, after)
