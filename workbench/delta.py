@@ -120,9 +120,12 @@ def _values(
     one: list[Node], other: list[Node], inputs: list[object], outputs: list[object], pairs: Mapping[int, int]
 ) -> dict[int, int]:
     """id of a value in `after` → id of the value in `before` it is."""
-    same = {id(t): id(s) for s, t in zip(inputs, outputs, strict=False)}
+    named = {t.name: id(t) for n in one for t in n.outputs if t.name}
+    same = {id(t): named[t.name] for n in other for t in n.outputs if t.name in named}
+    same.update({id(t): id(s) for s, t in zip(inputs, outputs, strict=False)})
     for k, j in pairs.items():
-        same.update({id(t): id(s) for s, t in zip(one[j].outputs, other[k].outputs, strict=False)})
+        for s, t in zip(one[j].outputs, other[k].outputs, strict=False):
+            same.setdefault(id(t), id(s))
     return same
 
 

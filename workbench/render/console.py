@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TextIO
+from collections.abc import Sequence
+from typing import Literal, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -22,26 +25,50 @@ def console(stream: TextIO | None = None, width: int | None = None) -> Console:
 
 
 def _piped_width() -> int:
-    import os
-
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdigit() and int(columns) >= 20 else 120
 
 
+_GAP, _LEAST = 2, 12
+
+
 def draw(table: Table, out: Console) -> None:
-    """Write `table`: title, a ruled heading, rows, caption."""
+    """Write `table`: title, headings, rows, caption. Too wide a table takes room from its widest columns only."""
     if table.title:
         out.print(Text(display_name(table.title), style="bold"))
     if table.columns:
-        grid = RichTable(box=None, pad_edge=False, show_header=any(c.title for c in table.columns), header_style="dim")
-        for column in table.columns:
-            grid.add_column(
-                Text(column.title), justify="right" if column.right else "left", overflow="ellipsis", no_wrap=True,
-                ratio=None, min_width=3,
-            )  # fmt: skip
-        for row in range(len(table.rows)):
-            grid.add_row(*(Text(table.text(row, k)) for k in range(len(table.columns))))
+        cells = [[table.text(row, k) for k in range(len(table.columns))] for row in range(len(table.rows))]
+        widths = fitted(
+            [max(map(cell_len, (c.title, *(row[k] for row in cells)))) for k, c in enumerate(table.columns)], out.width
+        )
+        grid = RichTable(
+            box=None,
+            pad_edge=False,
+            padding=(0, _GAP, 0, 0),
+            show_header=any(c.title for c in table.columns),
+            header_style="dim",
+        )
+        for column, width in zip(table.columns, widths, strict=True):
+            side: Literal["left", "right"] = "right" if column.right else "left"
+            grid.add_column(Text(column.title), justify=side, overflow="ellipsis", no_wrap=True, width=width)
+        for row in cells:
+            grid.add_row(*map(Text, row))
         out.print(grid)
     for line in (*table.notes, table.caption):
         if line:
             out.print(Text(display_name(line), style="dim"))
+
+
+def fitted(widths: Sequence[int], room: int) -> list[int]:
+    """Column widths that come to `room` cells: the widest give way first, none below a dozen cells."""
+    out = list(widths)
+    spare = room - _GAP * (len(out) - 1) - sum(out)
+    while spare < 0:
+        widest = max(range(len(out)), key=lambda k: out[k])
+        if out[widest] <= _LEAST:
+            break
+        next_widest = max((w for k, w in enumerate(out) if k != widest), default=0)
+        cut = min(max(out[widest] - max(next_widest, _LEAST), 1), -spare)
+        out[widest] -= cut
+        spare += cut
+    return out
