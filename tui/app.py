@@ -39,9 +39,10 @@ class WorkbenchApp(App[None]):
     BINDINGS = bindings()  # type: ignore[assignment]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-slim"), (100, "-wide"), (160, "-huge")]
 
-    def __init__(self, path: str | Path, *, theme: str = "owb-dark") -> None:
+    def __init__(self, path: str | Path, *, theme: str = "owb-dark", data: str | None = None) -> None:
         super().__init__()
         self.path = Path(path)
+        self.data = data
         self.palette = LIGHT if theme == LIGHT.name else DARK
         self.ascii_only = glyphs.wants_ascii()
         self.bench: Bench | None = None
@@ -71,7 +72,11 @@ class WorkbenchApp(App[None]):
         self.refresh_frame()
         self.say(f"opening {display_name(self.path.name)}")
         self.bridge.run(
-            "open", f"opening {self.path.name}", lambda progress, cancel: Bench(self.path), self._opened, quiet=True
+            "open",
+            f"opening {self.path.name}",
+            lambda progress, cancel: Bench(self.path, self.data),
+            self._opened,
+            quiet=True,
         )
 
     def _opened(self, bench: Bench) -> None:

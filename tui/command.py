@@ -18,7 +18,10 @@ from exec.errors import OptionError
     show_default=True,
     help="Colours for a dark or a light terminal.",
 )
-def tui(model: str, theme: str) -> int:
+@click.option(
+    "--data", type=click.Path(), help="Calibration samples for Quantize: an .npz or a folder of .npy and .npz files."
+)
+def tui(model: str, theme: str, data: str | None) -> int:
     """Open MODEL in the terminal UI.
 
     Needs a terminal on both ends; elsewhere `owb inspect MODEL` prints the same card. The file is never written.
@@ -27,6 +30,6 @@ def tui(model: str, theme: str) -> int:
         raise OptionError("the terminal UI needs a terminal", hint=f"`owb inspect {model}` prints the card")
     from tui.app import WorkbenchApp
 
-    app = WorkbenchApp(model, theme=theme)
+    app = WorkbenchApp(model, theme=theme, data=data)
     app.run()
     return app.return_code or 0

@@ -37,11 +37,13 @@ class Bench:
     """Two slots on one history: A is what the work is compared with, B is where the work stands.
 
     path    the opened file; never written
+    data    calibration samples, as `quantize` takes them; generated ones without it
     other   a second model in slot B, when one was opened to compare with
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, data: Any = None) -> None:
         self.path = Path(path)
+        self.data = data
         self.log: list[Entry] = []
         started = perf_counter_ns()
         model = load(self.path)
@@ -126,32 +128,39 @@ class Bench:
             options={"do": "optimize", "passes": [passes] if isinstance(passes, str) else list(passes), "verify": verify},
         )  # fmt: skip
 
-    def quantize(
-        self,
-        *,
-        mode: str = "static",
-        data: Any = None,
-        progress: Progress | None = None,
-        cancel: Cancel | None = None,
-        **options: Any,
-    ) -> Step:
-        """Quantize B as one step."""
+    def try_quantize(
+        self, *, mode: str = "static", progress: Progress | None = None, cancel: Cancel | None = None, **options: Any
+    ) -> Any:
+        """Quantize B on the session's data without keeping it; the history does not move."""
         import workbench
 
-        started = perf_counter_ns()
-        result = workbench.quantize(self.model("B"), mode, data, progress=progress, cancel=cancel, **options)
-        kept = (
-            {"data": data}
-            if isinstance(data, (int, str))
-            else {}
-            if data is None
-            else {"in_memory": "its samples were given in Python"}
+        return workbench.quantize(self.model("B"), mode, self.data, progress=progress, cancel=cancel, **options)
+
+    def keep_quantized(self, result: Any, *, mode: str = "static", **options: Any) -> Step:
+        """Make the result of `try_quantize` a step."""
+        words = "".join(
+            f" --{k} {shlex.quote(','.join(v) if isinstance(v, list) else str(v))}" for k, v in options.items()
         )
         return self._step(
-            result.model, f"int8 {mode}", started, result.report,
-            command=f"owb quantize B --mode {mode}", python=f"model = wb.quantize(model, {mode!r}).model",
-            options={"do": "quantize", "mode": mode, **kept, **options},
+            result.model, f"int8 {mode}", perf_counter_ns(), result.report,
+            command=f"owb quantize B --mode {mode}{words}", python=f"model = wb.quantize(model, {mode!r}, **{options!r}).model",
+            options={"do": "quantize", "mode": mode, **self._recorded_data(), **options},
         )  # fmt: skip
+
+    def _recorded_data(self) -> dict[str, Any]:
+        """What a recipe needs to find the samples again."""
+        if self.data is None:
+            return {}
+        if isinstance(self.data, (int, str)):
+            return {"data": self.data}
+        return {"in_memory": "its samples were given in Python"}
+
+    def quantize(
+        self, *, mode: str = "static", progress: Progress | None = None, cancel: Cancel | None = None, **options: Any
+    ) -> Step:
+        """Quantize B as one step."""
+        result = self.try_quantize(mode=mode, progress=progress, cancel=cancel, **options)
+        return self.keep_quantized(result, mode=mode, **options)
 
     def profile(self, slot: str, *, runs: int = 12, engine: str = "embedded", feeds: Mapping[str, Any] | None = None,
                 progress: Progress | None = None, cancel: Cancel | None = None) -> Any:  # fmt: skip

@@ -30,10 +30,10 @@ def test_a_recipe_survives_its_text(tmp_path: Path) -> None:
 
 
 def test_what_was_done_by_hand_replays_to_the_same_bytes(tmp_path: Path) -> None:
-    bench = Bench(CNN)
+    bench = Bench(CNN, data=4)
     bench.optimize(["fuse-conv-bn"])
     bench.optimize("default")
-    bench.quantize(data=4)
+    bench.quantize()
     bench.save(tmp_path / "by_hand.onnx")
     bench.save_recipe(tmp_path / "r.toml")
     assert run(["recipe", "run", str(tmp_path / "r.toml"), str(CNN), "-o", str(tmp_path / "replayed.onnx")]) == 0

@@ -11,6 +11,7 @@ _HOME = {
     "graph": ("tui.views.graph", "GraphView"),
     "tensors": ("tui.views.tensors", "TensorsView"),
     "passes": ("tui.views.passes", "PassesView"),
+    "quantize": ("tui.views.quantize", "QuantizeView"),
     "profile": ("tui.views.profile", "ProfileView"),
     "compare": ("tui.views.compare", "CompareView"),
     "checks": ("tui.views.checks", "ChecksView"),
