@@ -109,6 +109,26 @@ class View(Container):
         for pane in self.query(Pane):
             pane.rule.focused(pane.has_focus_within)
 
+    def do_pane_full(self) -> None:
+        """Give the whole screen to the focused pane, or to the side pane that a narrow terminal hides; again gives it back."""
+        panes = [child for child in self.children if isinstance(child, Pane)]
+        if self.has_class("full"):
+            self.remove_class("full")
+            for child in self.children:
+                child.remove_class("away", "whole")
+            self.focus_first(force=True)
+            return
+        hidden = [p for p in panes if not p.display]
+        focused = next((p for p in panes if p.has_focus_within), panes[0])
+        target = hidden[-1] if hidden else focused
+        self.add_class("full")
+        for child in self.children:
+            child.set_class(child is not target, "away")
+            child.set_class(child is target, "whole")
+        body = target.query(Lines).first()
+        if body.can_focus:
+            body.focus()
+
     # What every list does; a screen overrides where it means more.
 
     def list_in_focus(self) -> Rows | None:

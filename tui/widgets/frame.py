@@ -117,19 +117,20 @@ class Tabs(Bar):
 
     GROUPS = (3, 5, 8)  # a divider after look, change and prove
 
+    SHORT = ("Ovw", "Graph", "Tens", "Pass", "Quant", "Prof", "Comp", "Chk", "Log")
+
     def show_tabs(self, current: str, badges: dict[str, str], width: int) -> None:
-        """`badges` is a short count beside a name; under 100 columns the names are short."""
-        short = width < 100
+        """`badges` is a short count beside a name; under 100 columns the names are short, under 70 only the current one stands."""
         spans: list[Span] = [(" ", "fg")]
         for k, name in enumerate(SCREENS):
-            label = name.capitalize()
-            if short:
-                label = label[:5] if len(label) > 5 else label
-            text = f"{k + 1} {label}" + (f" {badges[name]}" if badges.get(name) and not short else "")
+            label = name.capitalize() if width >= 100 else self.SHORT[k]
+            if width >= 100 and badges.get(name):
+                label += f" {badges[name]}"
+            text = f"{k + 1} {label}" if width >= 70 or name == current else str(k + 1)
             spans += [("▐", "focus"), (text, "focus!"), ("▌", "focus")] if name == current else [(f" {text} ", "fg")]
             if k + 1 in self.GROUPS:
                 spans.append(("╎", "line"))
-            elif not short:
+            elif width >= 100:
                 spans.append((" ", "fg"))
         self.show(spans)
 
