@@ -96,7 +96,9 @@ class Interpreter:
                 if number not in keep:
                     values[number] = None
 
-    def compute(self, operation: Operation, inputs: Sequence[Value], values: Sequence[Value]) -> Sequence[Value]:
+    def compute(
+        self, operation: Operation, inputs: Sequence[Value], values: Sequence[Value] | Mapping[int, Value]
+    ) -> Sequence[Value]:
         """The outputs of one operation; `values` holds what its subgraphs capture."""
         captured: Mapping[int, Sequence[Value]] = {
             id(operation.attributes[name]): [values[n] for n in numbers] for name, numbers in operation.captures.items()

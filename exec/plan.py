@@ -64,7 +64,7 @@ class Plan:
         self.observer: Observer | None = None
         units = Units(trace, [*outputs, *watched])
         if options.fuse:
-            fuse_units(units, packs)
+            fuse_units(units, packs, options.jit)
         units.settle()
         self.known = units.known
         builder = Builder(units, packs, jit=options.jit)
@@ -86,8 +86,11 @@ class Plan:
         self.variants: list[str] = []
         self.live_bytes: list[int] = []
         alive = _alive_bytes(builder)
+        self._held: list[Array] = []  # a compiled kernel knows addresses only
         for position, emitted in enumerate(builder.emitted):
-            bound = emitted.bind(*[slot.bound(self.arena) for slot in emitted.slots])
+            arrays = [slot.bound(self.arena) for slot in emitted.slots]
+            self._held += [array for array, slot in zip(arrays, emitted.slots, strict=True) if slot.buffer is None]
+            bound = emitted.bind(*arrays)
             for step in (bound,) if callable(bound) else bound:
                 self.steps.append(step)
                 self.units.append(emitted.unit)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from exec.lowering.builder import Packs
 from exec.lowering.fusion.affine import fold_affine
+from exec.lowering.fusion.epilogue import attach_epilogues
 from exec.lowering.fusion.gelu import match_gelu
 from exec.lowering.fusion.layer_norm import match_layer_norm
 from exec.lowering.fusion.swish import match_swish
 from exec.lowering.units import Units
 
 
-def fuse_units(units: Units, packs: Packs) -> None:
+def fuse_units(units: Units, packs: Packs, jit: bool) -> None:
     """Merge what runs better together. Patterns of whole layers first: what they need would be gone after the small ones."""
     match_layer_norm(units)
     match_gelu(units)
     match_swish(units)
     fold_affine(units, packs)
+    if jit:
+        attach_epilogues(units)

@@ -58,6 +58,12 @@ def conv(b: Builder, unit: Unit) -> bool:
     if min(*g.before, *g.after, 0) < 0:
         return False
     c = Convolution(x, b.new(number), w, w, bias, g, int(a.get("group", 1)))
+    if b.jit:
+        from exec.lowering.jit.convolution import convolve
+        from exec.lowering.jit.tail import tail_of
+
+        if convolve(b, c, tail_of(b, unit, None if bias is None else b.constant(bias))):
+            return True
     algorithm = choose(c)
     if algorithm == "pointwise":
         pointwise(b, c)

@@ -29,6 +29,11 @@ def matmul(b: Builder, unit: Unit) -> bool:
     if y.constant is not None and y.ndim == 2:
         return _by_weight(b, unit, x, y)
     out = b.new(unit.outputs[0])
+    if b.jit and out.dtype == np.float32:
+        from exec.lowering.jit.products import batched
+
+        if batched(b, out, x, y):
+            return True
     b.emit(_product, out, x, y)
     return True
 
@@ -45,8 +50,22 @@ def _by_weight(b: Builder, unit: Unit, x: Slot, w: Slot) -> bool:
     out = b.new(unit.outputs[0])
     flat = b.shaped(x, (rows, x.shape[-1]))
     result = out.view(out.array.reshape(rows, -1))
-    product(b, result, flat, weight, transposed=False)
+    _weighted(b, unit, result, flat, weight, transposed=False)
     return True
+
+
+def _weighted(b: Builder, unit: Unit, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> None:
+    """The product, and behind it what fusion merged into the unit."""
+    if b.jit and out.dtype == np.float32:
+        from exec.lowering.jit import products, tail
+
+        bias = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
+        if bias is None or bias.size == out.shape[1]:
+            products.product(b, out, x, weight, tail.tail_of(b, unit, bias), transposed=transposed)
+            return
+    product(b, out, x, weight, transposed=transposed)
+    if unit.input(2) >= 0:
+        b.emit(_add, out, b.input(unit.inputs[2]))
 
 
 def product(b: Builder, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> None:
@@ -58,10 +77,14 @@ def product(b: Builder, out: Slot, x: Slot, weight: Array, *, transposed: bool) 
     else:
         form = "rows"
     if form == "columns":
-        turned = b.packs.get(weight, ("columns", transposed), lambda: np.ascontiguousarray(weight if transposed else weight.T))
+        turned = b.packs.get(
+            weight, ("columns", transposed), lambda: np.ascontiguousarray(weight if transposed else weight.T)
+        )
         b.emit(_columns, out, x, b.constant(turned), b.scratch((columns, rows), out.dtype))
         return
-    straight = b.packs.get(weight, ("rows", transposed), lambda: np.ascontiguousarray(weight.T if transposed else weight))
+    straight = b.packs.get(
+        weight, ("rows", transposed), lambda: np.ascontiguousarray(weight.T if transposed else weight)
+    )
     b.emit(_product, out, x, b.constant(straight))
 
 
@@ -113,10 +136,10 @@ def gemm(b: Builder, unit: Unit) -> bool:
     if a.get("transA"):
         x = x.view(x.array.T)
     out = b.new(unit.outputs[0])
-    if y.constant is not None:
-        product(b, out, x, y.constant, transposed=bool(a.get("transB")))
-    else:
-        b.emit(_product, out, x, y.view(y.array.T) if a.get("transB") else y)
+    if y.constant is not None and out.contiguous:
+        _weighted(b, unit, out, x, y.constant, transposed=bool(a.get("transB")))
+        return True
+    b.emit(_product, out, x, y.view(y.array.T) if a.get("transB") else y)
     if extra is not None:
         b.emit(_add, out, extra)
     return True
