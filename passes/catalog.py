@@ -17,10 +17,12 @@ from passes.rules.eliminate.noop_cast import EliminateNoopCast
 from passes.rules.eliminate.noop_clip import EliminateNoopClip
 from passes.rules.eliminate.noop_pad import EliminateNoopPad
 from passes.rules.eliminate.noop_reduce import EliminateNoopReduce
+from passes.rules.eliminate.noop_resize import EliminateNoopResize
 from passes.rules.eliminate.noop_scatter import EliminateNoopScatter
 from passes.rules.eliminate.noop_shape import EliminateNoopReshape
 from passes.rules.eliminate.noop_slice import EliminateNoopSlice
 from passes.rules.eliminate.noop_transpose import EliminateNoopTranspose
+from passes.rules.eliminate.same_choice import EliminateSameChoice
 from passes.rules.eliminate.single_input import EliminateSingleInput
 from passes.rules.fold.constants import FoldConstants
 from passes.rules.fold.filled import FoldFilled
@@ -39,6 +41,7 @@ from passes.rules.fuse.bn_affine import FuseBatchNormAffine
 from passes.rules.fuse.cast_chain import FuseCastChain
 from passes.rules.fuse.clip import FuseClip
 from passes.rules.fuse.concat_chain import FuseConcatChain
+from passes.rules.fuse.concat_constants import FuseConcatConstants
 from passes.rules.fuse.concat_of_split import FuseConcatOfSplit
 from passes.rules.fuse.constant_chain import FuseConstantChain
 from passes.rules.fuse.conv_add import FuseConvAdd
@@ -48,17 +51,20 @@ from passes.rules.fuse.depth_space import FuseDepthToSpace, FuseSlicesToSpaceToD
 from passes.rules.fuse.einsum import ReplaceEinsum
 from passes.rules.fuse.expand_binary import FuseExpandIntoBroadcast
 from passes.rules.fuse.gather_conv import FuseChannelOrderIntoConv
+from passes.rules.fuse.gather_unsqueeze import FuseGatherUnsqueeze
 from passes.rules.fuse.gelu import FuseGelu
 from passes.rules.fuse.gemm_affine import FuseGemmAffine
 from passes.rules.fuse.group_norm import FuseGroupNorm
 from passes.rules.fuse.hard_sigmoid import FuseHardSigmoid
 from passes.rules.fuse.hard_swish import FuseHardSigmoidMul, FuseHardSwish
+from passes.rules.fuse.instance_norm import FuseInstanceNorm, FuseInstanceNormAffine
 from passes.rules.fuse.layer_norm import FuseLayerNorm, FuseRMSNorm
 from passes.rules.fuse.log_softmax import EliminateMonotoneBeforeArg, FuseLogSoftmax
 from passes.rules.fuse.lp_norm import FuseLpNorm
 from passes.rules.fuse.matmul_add import FuseMatMulAdd
 from passes.rules.fuse.matmul_affine import FuseMatMulAffine
 from passes.rules.fuse.mul_through_add import FuseScaleIntoBiasedMatMul
+from passes.rules.fuse.negation import FuseNegation
 from passes.rules.fuse.norm_affine import FuseNormAffine
 from passes.rules.fuse.not_where import FuseNotWhere
 from passes.rules.fuse.pad_conv import FusePadConv
@@ -68,6 +74,10 @@ from passes.rules.fuse.qdq import EliminateDoubleQuantization, EliminateReluBefo
 from passes.rules.fuse.reciprocal_mul import FuseReciprocalMul
 from passes.rules.fuse.reduce_squeeze import FuseReduceSqueeze
 from passes.rules.fuse.reshape_chain import FuseReshapeChain, ReplaceViewByReshape
+from passes.rules.fuse.reshape_matmul import FuseReshapeMatMul
+from passes.rules.fuse.sequence import FuseSequence
+from passes.rules.fuse.shape_window import FuseShapeWindow
+from passes.rules.fuse.sigmoid import FuseLeakyRelu, FuseSigmoid, FuseSoftplus
 from passes.rules.fuse.slice_chain import FuseSliceChain
 from passes.rules.fuse.slice_of_concat import FuseSliceOfConcat
 from passes.rules.fuse.slices_to_split import FuseSlicesToSplit
@@ -105,6 +115,8 @@ CLEAN: tuple[type[Rewrite], ...] = (
     EliminateNoopClip,
     EliminateNoopReduce,
     EliminateNoopScatter,
+    EliminateNoopResize,
+    EliminateSameChoice,
     EliminateSingleInput,
     EliminateEmptyConcatInput,
     EliminateNeutral,
@@ -120,6 +132,9 @@ CLEAN: tuple[type[Rewrite], ...] = (
     FuseSliceChain,
     FuseSliceOfConcat,
     FuseConcatOfSplit,
+    FuseConcatConstants,
+    FuseGatherUnsqueeze,
+    FuseSequence,
     RemoveDeadCode,
     MergeDuplicateInitializers,
     MergeCommonSubexpressions,
@@ -130,8 +145,13 @@ RECOGNISE: tuple[type[Rewrite], ...] = (
     FuseLayerNorm,
     FuseRMSNorm,
     FuseNormAffine,
+    FuseInstanceNorm,
+    FuseInstanceNormAffine,
     FuseGroupNorm,
     FuseGelu,
+    FuseSigmoid,
+    FuseSoftplus,
+    FuseLeakyRelu,
     FuseHardSwish,
     FuseHardSigmoid,
     FuseHardSigmoidMul,
@@ -164,6 +184,9 @@ FUSE: tuple[type[Rewrite], ...] = (
     FuseMatMulAdd,
     FuseConstantChain,
     FuseReciprocalMul,
+    FuseNegation,
+    FuseReshapeMatMul,
+    FuseShapeWindow,
     FuseClip,
     FuseExpandIntoBroadcast,
     FuseNotWhere,

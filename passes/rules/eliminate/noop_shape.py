@@ -19,7 +19,7 @@ class EliminateNoopReshape(Rewrite):
     """
 
     id = "eliminate-noop-reshape"
-    roots = ("Reshape", "Flatten", "Expand", "Tile", "Squeeze", "Unsqueeze", "Upsample", "CenterCropPad")
+    roots = ("Reshape", "Flatten", "Expand", "Tile", "Squeeze", "Unsqueeze", "CenterCropPad")
     BEFORE = """ g (float[2,3] x) => (float[2,3] y) <int64[2] s = {2, 3}, int64[2] one = {1, 1}> {
         a = Reshape (x, s)  b = Expand (a, s)  c = Tile (b, one)  d = Flatten (c)  y = Relu (d) } """
     AFTER = """ g (float[2,3] x) => (float[2,3] y) { y = Relu (x) } """
