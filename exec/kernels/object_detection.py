@@ -11,6 +11,8 @@ from exec.errors import ExecutionError
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
+_AT_ONCE = 64  # boxes
+
 
 @kernel("NonMaxSuppression", since=10)
 def non_max_suppression(
@@ -35,13 +37,13 @@ def non_max_suppression(
         return np.zeros((0, 3), np.int64)
     for entry in range(boxes.shape[0]):
         corners = _corners(boxes[entry], bool(center_point_box))
-        area = np.prod(corners[2:] - corners[:2], axis=0)
         for label in range(scores.shape[1]):
             score = scores[entry, label]
             order = np.argsort(-score, kind="stable")
             if score_threshold is not None:
                 order = order[score[order] > score_threshold.reshape(-1)[0]]
-            found += [(entry, label, box) for box in _suppressed(corners, area, order, limit, most)]
+            kept = _suppressed(corners[:, order], limit, most)
+            found += [(entry, label, int(box)) for box in order[kept]]
     return np.array(found, np.int64).reshape(-1, 3)
 
 
@@ -54,19 +56,29 @@ def _corners(boxes: Array, centred: bool) -> Array:
     return np.concatenate((np.minimum(first, second), np.maximum(first, second)))
 
 
-def _suppressed(corners: Array, area: Array, order: Array, limit: np.floating, most: int) -> list[int]:
-    """Take the best that is left, drop what overlaps it, and so on."""
-    chosen: list[int] = []
-    while order.size and len(chosen) < most:
-        best, order = order[0], order[1:]
-        chosen.append(int(best))
-        low = np.maximum(corners[:2, order], corners[:2, best, None])
-        high = np.minimum(corners[2:, order], corners[2:, best, None])
-        shared = np.prod(np.maximum(high - low, 0), axis=0)
-        union = area[order] + area[best] - shared
-        overlap = (area[order] > 0) & (area[best] > 0) & (union > 0) & (shared > limit * union)
-        order = order[~overlap]
-    return chosen
+def _suppressed(boxes: Array, limit: np.floating, most: int) -> list[int]:
+    """Of boxes from the best to the worst, those no better kept one overlaps: a block is compared with those kept so far."""
+    kept: list[int] = []
+    for start in range(0, boxes.shape[1], _AT_ONCE):
+        block = boxes[:, start : start + _AT_ONCE]
+        hidden = np.asarray(_overlaps(block, boxes[:, kept], limit).any(axis=1))
+        inside = _overlaps(block, block, limit)
+        for k in range(block.shape[1]):
+            if not hidden[k]:
+                kept.append(start + k)
+                if len(kept) == most:
+                    return kept
+                hidden |= inside[k]
+    return kept
+
+
+def _overlaps(a: Array, b: Array, limit: np.floating) -> Array:
+    """Whether intersection / union of each pair is above the limit; an empty box overlaps nothing."""
+    area_a, area_b = np.prod(a[2:] - a[:2], axis=0)[:, None], np.prod(b[2:] - b[:2], axis=0)
+    low, high = np.maximum(a[:2, :, None], b[:2, None]), np.minimum(a[2:, :, None], b[2:, None])
+    shared = np.prod(np.maximum(high - low, 0), axis=0)
+    union = area_a + area_b - shared
+    return np.asarray((area_a > 0) & (area_b > 0) & (union > 0) & (shared > limit * union))
 
 
 @kernel("RoiAlign", since=10)
@@ -141,15 +153,18 @@ def _points(start: float, end: float, bins: int, sampling: int, dim: int, half: 
 
 
 def _mean(x: Array, rows: Points, columns: Points) -> Array:
-    return np.asarray(_averaging(rows, x.shape[1], x) @ x @ _averaging(columns, x.shape[2], x).T)
+    (top, down), (left, across) = _averaging(rows, x), _averaging(columns, x)
+    seen = x[:, top : top + down.shape[1], left : left + across.shape[1]]
+    return np.asarray((down @ seen) @ across.T)
 
 
-def _averaging(points: Points, dim: int, like: Array) -> Array:
-    """The matrix (bins, dim) that takes an axis to the means of its bins."""
+def _averaging(points: Points, like: Array) -> tuple[int, Array]:
+    """Where the seen part of an axis begins, and the matrix (bins, length) that takes it to the means of the bins."""
     index, weights = points
-    matrix = np.zeros((index.shape[1], dim))
-    np.add.at(matrix, (np.arange(index.shape[1])[:, None], index), weights / index.shape[2])
-    return matrix.astype(like.dtype)
+    start, end = int(index.min()), int(index.max()) + 1
+    matrix = np.zeros((index.shape[1], end - start))
+    np.add.at(matrix, (np.arange(index.shape[1])[:, None], index - start), weights / index.shape[2])
+    return start, matrix.astype(like.dtype)
 
 
 def _largest(x: Array, rows: Points, columns: Points) -> Array:

@@ -12,6 +12,7 @@ from exec.dtypes import from_numpy
 from exec.errors import ExecutionError
 from exec.kernels.conversion import converted, dtype_of
 from exec.kernels.registry import kernel
+from exec.kernels.tiled import tiled
 from exec.kernels.widen import wide
 
 _E8M0: np.dtype[Any] = np.dtype(ml_dtypes.float8_e8m0fnu)
@@ -41,14 +42,18 @@ def quantize_linear(
     dtype = y_zero_point.dtype if y_zero_point is not None else dtype_of(output_dtype) if output_dtype else _UINT8
     carrier = dtype_of(precision) if precision else x.dtype if y_scale.dtype == _E8M0 else y_scale.dtype
     scale = y_scale.astype(carrier, copy=False)
-    ratio = wide(per_element(np.divide, x.astype(carrier, copy=False), scale, axis, block_size))
-    if from_numpy(dtype).is_float:
-        moved = ratio if y_zero_point is None else per_element(np.add, ratio, wide(y_zero_point), axis, block_size)
-        return converted(moved, dtype, saturate=bool(saturate))
-    whole = np.rint(ratio, out=ratio)
-    if y_zero_point is not None and np.any(y_zero_point):
-        whole = per_element(np.add, whole, y_zero_point.astype(whole.dtype), axis, block_size)
-    return saturated(whole, dtype)
+
+    def quantized(part: Array) -> Array:
+        ratio = wide(per_element(np.divide, part.astype(carrier, copy=False), scale, axis, block_size))
+        if from_numpy(dtype).is_float:
+            moved = ratio if y_zero_point is None else per_element(np.add, ratio, wide(y_zero_point), axis, block_size)
+            return converted(moved, dtype, saturate=bool(saturate))
+        whole = np.rint(ratio, out=ratio)
+        if y_zero_point is not None and np.any(y_zero_point):
+            whole = per_element(np.add, whole, y_zero_point.astype(whole.dtype), axis, block_size)
+        return saturated(whole, dtype)
+
+    return tiled(quantized)(x) if scale.size == 1 and not block_size else quantized(x)
 
 
 def saturated(whole: Array, dtype: np.dtype[Any]) -> Array:
@@ -80,15 +85,20 @@ def dequantize_linear(
     Spec    ONNX DequantizeLinear-10 to -28.
     """
     dtype = dtype_of(output_dtype) if output_dtype else x_scale.dtype
-    if x_zero_point is None or not np.any(x_zero_point):
-        centred = x.astype(np.float32)
-    elif x.dtype.itemsize > 2:
-        # float32 does not hold every int32: subtract before rounding
-        centred = per_element(np.subtract, x, x_zero_point, axis, block_size).astype(np.float32)
-    else:
-        zero = x_zero_point.astype(np.float32)
-        centred = per_element(np.subtract, x.astype(np.float32), zero, axis, block_size)
-    return per_element(np.multiply, centred, wide(x_scale), axis, block_size).astype(dtype, copy=False)
+    scale = wide(x_scale)
+
+    def dequantized(part: Array) -> Array:
+        if x_zero_point is None or not np.any(x_zero_point):
+            centred = part.astype(np.float32)
+        elif part.dtype.itemsize > 2:
+            # float32 does not hold every int32: subtract before rounding
+            centred = per_element(np.subtract, part, x_zero_point, axis, block_size).astype(np.float32)
+        else:
+            zero = x_zero_point.astype(np.float32)
+            centred = per_element(np.subtract, part.astype(np.float32), zero, axis, block_size)
+        return per_element(np.multiply, centred, scale, axis, block_size).astype(dtype, copy=False)
+
+    return tiled(dequantized)(x) if scale.size == 1 and not block_size else dequantized(x)
 
 
 def per_element(operation: Any, x: Array, parameter: Array, axis: int, block_size: int) -> Array:
@@ -125,5 +135,4 @@ def dynamic_quantize_linear(x: Array, /) -> tuple[Array, Array, Array]:
     if not scale:
         scale = np.ones((), np.float32)
     zero = saturated(np.asarray(np.rint(-low / scale)), _UINT8)
-    whole = np.rint(np.asarray(x / scale))
-    return saturated(np.asarray(whole + zero.astype(np.float32)), _UINT8), scale, zero
+    return quantize_linear(x, scale, zero), scale, zero

@@ -10,6 +10,7 @@ from exec.arrays import Array
 from exec.kernels.math.exponential import erf
 from exec.kernels.math.rounding import highest
 from exec.kernels.registry import kernel
+from exec.kernels.tiled import tiled
 from exec.kernels.widen import widened
 
 
@@ -21,6 +22,7 @@ def relu(x: Array, /) -> Array:
 
 
 @kernel("LeakyRelu")
+@tiled
 @widened
 def leaky_relu(x: Array, /, *, alpha: float = 0.01) -> Array:
     """x where x >= 0, else alpha · x."""
@@ -44,6 +46,7 @@ def prelu(x: Array, slope: Array, /) -> Array:
 
 
 @kernel("Elu")
+@tiled
 @widened
 def elu(x: Array, /, *, alpha: float = 1.0) -> Array:
     """x where x >= 0, else alpha · (exp(x) - 1)."""
@@ -51,6 +54,7 @@ def elu(x: Array, /, *, alpha: float = 1.0) -> Array:
 
 
 @kernel("Celu", since=12)
+@tiled
 @widened
 def celu(x: Array, /, *, alpha: float = 1.0) -> Array:
     """max(x, 0) + min(0, alpha · (exp(x / alpha) - 1))."""
@@ -58,6 +62,7 @@ def celu(x: Array, /, *, alpha: float = 1.0) -> Array:
 
 
 @kernel("Selu")
+@tiled
 @widened
 def selu_1(x: Array, /, *, alpha: float = 1.6732, gamma: float = 1.0507) -> Array:
     """Selu with the rounded constants it had before opset 6."""
@@ -65,6 +70,7 @@ def selu_1(x: Array, /, *, alpha: float = 1.6732, gamma: float = 1.0507) -> Arra
 
 
 @kernel("Selu", since=6)
+@tiled
 @widened
 def selu(x: Array, /, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Array:
     """gamma · x where x > 0, else gamma · alpha · (exp(x) - 1)."""
@@ -72,6 +78,7 @@ def selu(x: Array, /, *, alpha: float = 1.67326319217681884765625, gamma: float 
 
 
 @kernel("Sigmoid")
+@tiled
 @widened
 def sigmoid(x: Array, /) -> Array:
     """1 / (1 + exp(-x)).
@@ -86,6 +93,7 @@ def sigmoid(x: Array, /) -> Array:
 
 
 @kernel("HardSigmoid")
+@tiled
 @widened
 def hard_sigmoid(x: Array, /, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """alpha · x + beta, kept in [0, 1]."""
@@ -93,6 +101,7 @@ def hard_sigmoid(x: Array, /, *, alpha: float = 0.2, beta: float = 0.5) -> Array
 
 
 @kernel("HardSwish", since=14)
+@tiled
 @widened
 def hard_swish(x: Array, /) -> Array:
     """x · max(0, min(1, x / 6 + 1/2))."""
@@ -100,6 +109,7 @@ def hard_swish(x: Array, /) -> Array:
 
 
 @kernel("ThresholdedRelu", since=10)
+@tiled
 @widened
 def thresholded_relu(x: Array, /, *, alpha: float = 1.0) -> Array:
     """x where x > alpha, else 0."""
@@ -107,6 +117,7 @@ def thresholded_relu(x: Array, /, *, alpha: float = 1.0) -> Array:
 
 
 @kernel("Softplus")
+@tiled
 @widened
 def softplus(x: Array, /) -> Array:
     """log(1 + exp(x)), without overflow."""
@@ -114,6 +125,7 @@ def softplus(x: Array, /) -> Array:
 
 
 @kernel("Softsign")
+@tiled
 @widened
 def softsign(x: Array, /) -> Array:
     """x / (1 + |x|)."""
@@ -121,6 +133,7 @@ def softsign(x: Array, /) -> Array:
 
 
 @kernel("Gelu", since=20)
+@tiled
 @widened
 def gelu(x: Array, /, *, approximate: str = "none") -> Array:
     """x · Φ(x), Φ the normal distribution: by erf, or with approximate="tanh" by tanh(√(2/π) · (x + 0.044715 x³))."""
@@ -139,6 +152,7 @@ def gelu(x: Array, /, *, approximate: str = "none") -> Array:
 
 
 @kernel("Swish", since=24)
+@tiled
 @widened
 def swish(x: Array, /, *, alpha: float = 1.0) -> Array:
     """x · sigmoid(alpha · x)."""
@@ -157,6 +171,7 @@ def swiglu(gate: Array, value: Array, /, *, alpha: float = 1.0) -> Array:
 
 
 @kernel("Mish", since=18)
+@tiled
 @widened
 def mish(x: Array, /) -> Array:
     """x · tanh(log(1 + exp(x)))."""

@@ -10,6 +10,8 @@ from exec.arrays import Array
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
+_LONG_STEP = 512  # elements
+
 
 @kernel("CumSum", since=11)
 @widened
@@ -28,9 +30,22 @@ def cumprod(x: Array, axis: Array, /, *, exclusive: int = 0, reverse: int = 0) -
 def _running(operation: Any, x: Array, axis: int, exclusive: int, reverse: int) -> Array:
     line = np.moveaxis(x, axis, 0)
     line = line[::-1] if reverse else line
+    y = np.empty(x.shape, x.dtype)
+    out = np.moveaxis(y, axis, 0)
+    out = out[::-1] if reverse else out
     if exclusive:
-        y = np.full_like(line, operation.identity)
-        operation.accumulate(line[:-1], axis=0, out=y[1:])
+        out[:1] = operation.identity
+        _accumulate(operation, line[:-1], out[1:])
     else:
-        y = operation.accumulate(line, axis=0, dtype=x.dtype)
-    return np.moveaxis(y[::-1] if reverse else y, 0, axis)
+        _accumulate(operation, line, out)
+    return y
+
+
+def _accumulate(operation: Any, line: Array, out: Array) -> None:
+    """Into `out` along the first axis: step by step where a step is long enough to be worth a call."""
+    if not line.size or line[0].size < _LONG_STEP:
+        operation.accumulate(line, axis=0, out=out)
+        return
+    out[0] = line[0]
+    for k in range(1, len(line)):
+        operation(out[k - 1], line[k], out=out[k])

@@ -8,6 +8,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.kernels.registry import kernel
+from exec.kernels.tiled import tiled
 from exec.kernels.widen import widened
 
 
@@ -30,6 +31,7 @@ _FLAT_FROM = 3.9  # erf is 1 in float32 from here on
 
 
 @kernel("Erf", since=9)
+@tiled
 @widened
 def erf(x: Array, /) -> Array:
     """The error function, 2/√π ∫₀ˣ exp(-t²) dt.

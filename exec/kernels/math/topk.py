@@ -9,7 +9,7 @@ from exec.errors import ExecutionError
 from exec.kernels.registry import kernel
 from exec.kernels.widen import wide
 
-_PARTITION_FROM = 256  # shorter rows sort faster than they partition
+_BLOCK = 64  # the best of a block stands for its elements
 
 
 @kernel("TopK")
@@ -36,19 +36,28 @@ def top_k(x: Array, k: Array, /, *, axis: int = -1, largest: int = 1, sorted: in
 
 
 def _order(rows: Array, count: int, largest: bool) -> Array:
+    """The indices of the `count` best of each row, in order."""
     dim = rows.shape[-1]
-    if dim < _PARTITION_FROM or count > dim // 4 or (rows.dtype.kind == "f" and np.isnan(rows).any()):
+    blocks = dim // _BLOCK
+    if count * 4 > blocks:
         return _sorted(rows, largest)[..., :count]
-    edge = np.partition(rows, dim - count if largest else count - 1, -1)
-    edge = edge[..., dim - count, None] if largest else edge[..., count - 1, None]
-    inside = rows > edge if largest else rows < edge
-    ties = rows == edge
-    # the first ties fill up what is still missing
-    room = count - np.count_nonzero(inside, axis=-1, keepdims=True)
-    chosen = inside | (ties & (np.cumsum(ties, axis=-1) <= room))
-    found = np.nonzero(chosen)[-1].reshape(*rows.shape[:-1], count)
-    order = _sorted(np.take_along_axis(rows, found, -1), largest)
-    return np.asarray(np.take_along_axis(found, order, -1))
+    flat = rows.reshape(-1, dim)
+    # every `blocks`-th element: the best along an axis with a long one inside is a few passes
+    strided = flat[:, : blocks * _BLOCK].reshape(-1, _BLOCK, blocks)
+    bests = strided.max(axis=1) if largest else strided.min(axis=1)
+    # `count` blocks have a best as good as this, so no element that is worse is among the best
+    edge = np.partition(bests, blocks - count if largest else count - 1, -1)
+    edge = edge[:, blocks - count, None] if largest else edge[:, count - 1, None]
+    if bests.dtype.kind == "f" and np.isnan(flat.sum(axis=1)).any():
+        return _sorted(rows, largest)[..., :count]
+    row, column = np.nonzero(flat >= edge if largest else flat <= edge)
+    value = flat[row, column]
+    # descending without negating: the complement of an integer never overflows
+    key = value if not largest else ~value if value.dtype.kind in "iu" else -value
+    order = np.lexsort((column, key, row))
+    starts = np.searchsorted(row[order], np.arange(flat.shape[0]))
+    best = column[order][starts[:, None] + np.arange(count)]
+    return np.asarray(best).reshape(*rows.shape[:-1], count)
 
 
 def _sorted(rows: Array, largest: bool) -> Array:

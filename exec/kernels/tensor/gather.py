@@ -53,7 +53,5 @@ def reverse_sequence(x: Array, lengths: Array, /, *, batch_axis: int = 1, time_a
     """The first `lengths[b]` steps of batch entry b in reverse order, the rest as it is."""
     time = np.arange(x.shape[time_axis])[:, None]
     order = np.where(time < lengths, lengths - 1 - time, time)
-    if batch_axis < time_axis:
-        order = order.T
-    shaped = order.reshape(order.shape + (1,) * (x.ndim - 2))
-    return np.take_along_axis(x, shaped, time_axis)
+    steps = np.moveaxis(x, (time_axis, batch_axis), (0, 1))
+    return np.moveaxis(steps[order, np.arange(x.shape[batch_axis])], (0, 1), (time_axis, batch_axis))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from exec.errors import ExecutionError
 from exec.kernels.growth import fitting
 from exec.kernels.registry import kernel
 from exec.kernels.tensor.interpolation import cubic
+from exec.kernels.tiled import TILE
 from exec.kernels.widen import widened
 
 _CUBIC_A = -0.75
@@ -37,19 +39,32 @@ def grid_sample(
     """
     dims = x.shape[2:]
     rank, places = len(dims), math.prod(grid.shape[1:-1])
-    flat = x.reshape(x.shape[0], x.shape[1], math.prod(dims))
+    # pixels as rows of their channels: a neighbour is then one contiguous read
+    pixels = np.ascontiguousarray(np.moveaxis(x, 1, -1)).reshape(x.shape[0], math.prod(dims), x.shape[1])
     taps = []
     for axis, dim in enumerate(dims):
         place = grid[..., rank - 1 - axis].reshape(grid.shape[0], places).astype(np.result_type(grid, np.float32))
         place = (place + 1) / 2 * (dim - 1) if align_corners else ((place + 1) * dim - 1) / 2
         taps.append([_padded(i, w, dim, padding_mode, bool(align_corners)) for i, w in _neighbours(place, mode)])
-    y = np.zeros((x.shape[0], x.shape[1], places), x.dtype)
-    for corner in itertools.product(*taps):
-        index, weight = np.zeros((), np.int64), np.ones((), x.dtype)
-        for dim, (along, share) in zip(dims, corner, strict=True):
-            index, weight = index * dim + along, weight * share
-        y += np.take_along_axis(flat, index[:, None], 2) * weight[:, None]
-    return y.reshape(*x.shape[:2], *grid.shape[1:-1])
+    corners = [_corner(corner, dims) for corner in itertools.product(*taps)]
+    y = np.zeros((x.shape[0], places, x.shape[1]), x.dtype)
+    each = max(1, TILE // max(x.shape[1], 1))
+    for entry, source in enumerate(pixels):
+        for start in range(0, places, each):
+            part = slice(start, start + each)
+            for index, weight in corners:
+                read = np.take(source, index[entry, part], 0)
+                read *= weight[entry, part, None]
+                y[entry, part] += read
+    return np.moveaxis(y, -1, 1).reshape(*x.shape[:2], *grid.shape[1:-1])
+
+
+def _corner(neighbours: Sequence[tuple[Array, Array]], dims: Sequence[int]) -> tuple[Array, Array]:
+    """The flat index and the weight of one combination of a neighbour per axis."""
+    index, weight = neighbours[0]
+    for dim, (along, share) in zip(dims[1:], neighbours[1:], strict=True):
+        index, weight = index * dim + along, weight * share
+    return index, weight
 
 
 def _neighbours(place: Array, mode: str) -> list[tuple[Array, Array]]:
