@@ -61,7 +61,9 @@ async def take(path: Path, shots: tuple[Shot, ...], out: Path) -> None:
                     if app.bench is not None and not app.bridge.jobs:
                         break
             await pilot.pause(0.1)
-            (out / f"{name}.svg").write_text(without_network(app.export_screenshot(title=f"owb {path.name}")), encoding="utf-8")
+            (out / f"{name}.svg").write_text(
+                without_network(app.export_screenshot(title=f"owb {path.name}")), encoding="utf-8"
+            )
             print(f"{name}.svg", flush=True)
 
 

@@ -115,7 +115,14 @@ def _numbers(want: Array, got: Array) -> Difference:
     sqnr = math.inf if noise == 0.0 else (10.0 * math.log10(signal / noise) if signal else -math.inf)
     norm = math.sqrt(signal * other)
     cosine = dot / norm if norm else float(signal == other)
-    return Difference(sqnr, min(cosine, 1.0), largest, largest / peak if peak else (math.inf if largest else 0.0), mismatches, want.size)
+    return Difference(
+        sqnr,
+        min(cosine, 1.0),
+        largest,
+        largest / peak if peak else (math.inf if largest else 0.0),
+        mismatches,
+        want.size,
+    )
 
 
 def _wide(part: Array) -> np.ndarray[Any, np.dtype[Any]]:

@@ -7,6 +7,9 @@ import sys
 
 def main() -> None:
     """Entry point of `owb`: every error of ours is told once, here."""
+    from workbench.cli.blas import choose_kernel
+
+    choose_kernel()
     from workbench.cli.start import run
 
     sys.exit(run(sys.argv[1:]))
