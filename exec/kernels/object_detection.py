@@ -74,11 +74,13 @@ def _suppressed(boxes: Array, limit: np.floating, most: int) -> list[int]:
 
 def _overlaps(a: Array, b: Array, limit: np.floating) -> Array:
     """Whether intersection / union of each pair is above the limit; an empty box overlaps nothing."""
-    area_a, area_b = np.prod(a[2:] - a[:2], axis=0)[:, None], np.prod(b[2:] - b[:2], axis=0)
-    low, high = np.maximum(a[:2, :, None], b[:2, None]), np.minimum(a[2:, :, None], b[2:, None])
-    shared = np.prod(np.maximum(high - low, 0), axis=0)
-    union = area_a + area_b - shared
-    return np.asarray((area_a > 0) & (area_b > 0) & (union > 0) & (shared > limit * union))
+    area_a, area_b = ((x[2] - x[0]) * (x[3] - x[1]) for x in (a, b))
+    height = np.minimum(a[2, :, None], b[2]) - np.maximum(a[0, :, None], b[0])
+    width = np.minimum(a[3, :, None], b[3]) - np.maximum(a[1, :, None], b[1])
+    shared = np.maximum(height, 0) * np.maximum(width, 0)
+    union = area_a[:, None] + area_b - shared
+    # with no area there is no intersection, and no intersection is above no limit: only a union of 0 needs a word
+    return np.asarray((shared > limit * union) & (union > 0))
 
 
 @kernel("RoiAlign", since=10)
