@@ -74,7 +74,7 @@ def how(op: str, domain: str, opset: int) -> str:
         schema = onnx.defs.get_schema(op, opset, domain)
     except onnx.defs.SchemaError:
         return "none"
-    if schema.has_function or schema.has_context_dependent_function:
+    if schema.has_function or schema.has_context_dependent_function:  # type: ignore[attr-defined]
         return "function"
     from onnx.reference.ops import load_op
 

@@ -82,7 +82,8 @@ def _amount(_: click.Context, parameter: click.Parameter, value: str | None) -> 
         raise click.BadParameter(f"{value!r} is no amount: 100000, 8G, 16Gi or none", param=parameter)
     amount = None if match is None else float(match[1]) * _SIZES[match[2] or ""]
     number = amount if amount is None or field == "seconds" else int(amount)
-    use_limits(dataclasses.replace(default_limits(), **{field: number}))
+    changed: Any = {field: number}
+    use_limits(dataclasses.replace(default_limits(), **changed))
 
 
 def budget_options(function: F) -> F:

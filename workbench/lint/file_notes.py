@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.lint.base import Check, Finding, Subject
+from workbench.lint.base import Check, Finding, Level, Subject
 
 
 class FileNotes(Check):
@@ -19,5 +19,5 @@ class FileNotes(Check):
 
     def look(self, subject: Subject) -> Iterator[Finding]:
         for note in subject.model.notes:
-            level = "error" if note.is_error else "warning"
+            level: Level = "error" if note.is_error else "warning"
             yield Finding(self.code, level, note.where, f"{note.message} ({note.code})", note.hint)

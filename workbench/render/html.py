@@ -87,8 +87,8 @@ def _facts(report: ChangeReport) -> str:
 def _operators(report: ChangeReport) -> str:
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for side, card in enumerate((report.before, report.after)):
-        for op in card.operators:
-            counts[op.op][side] += op.nodes
+        for row in card.operators:
+            counts[row.op][side] += row.nodes
     most = max((max(c) for c in counts.values()), default=1)
     rows = []
     for op, (a, b) in sorted(counts.items(), key=lambda item: -max(item[1])):
