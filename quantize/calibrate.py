@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from exec.arrays import Array, Value
 from exec.errors import QuantizationError
-from exec.ir import Model
+from exec.ir import Constant, Model
+from exec.lowering.fallback import ShapeChangedError
 from exec.progress import Cancel, Progress, check, report
 from exec.session import Session
-from quantize.samples import Samples
+from quantize.samples import Sample, Samples
+
+KERNELS = "numpy"
+"""A pass is short: loading the compiler would take longer and more memory (70 MB) than its kernels save."""
 
 
 class Watcher(Protocol):
@@ -28,61 +32,72 @@ class Calibration:
     """What the pass saw.
 
     samples  how many
-    shapes   of every value of the first sample, by name
-    kept     inputs and outputs of the first samples, to judge the result by
+    kept     the first samples, to judge the result by
     """
 
     samples: int = 0
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    kept: list[tuple[Mapping[str, Value], dict[str, Value]]] = field(default_factory=list)
+    kept: list[Sample] = field(default_factory=list)
 
 
-def calibrate(
-    model: Model,
-    samples: Samples,
-    watchers: Mapping[str, Sequence[Watcher]],
-    *,
-    keep: int = 4,
-    most: int | None = None,
-    progress: Progress | None = None,
-    cancel: Cancel | None = None,
-) -> Calibration:
-    """Run every sample once (at most `most`) and show each value named in `watchers` to its watchers.
+class Runner:
+    """The float model with its samples: shapes first, then one pass; the session is dropped with it."""
 
-    keep   samples whose inputs and outputs are kept
-    Raises QuantizationError on NaN, naming tensor and sample.
-    """
-    session = Session(model)
-    found = Calibration()
-    outputs = [o.name for o in model.outputs]
-    for number, feeds in enumerate(samples):
-        if number == most:
-            break
-        check(cancel, "the calibration")
-        report(progress, number, samples.count or 0, "calibrating")
-        for name, value in feeds.items():
-            _show(watchers.get(name, ()), name, value, number)
+    def __init__(self, model: Model, samples: Samples) -> None:
+        self.model, self.samples = model, samples
+        self.session = Session(model, kernels=KERNELS)
 
-        def hook(node: Any, values: Mapping[str, Value], number: int = number) -> None:
-            for name, value in values.items():
-                if number == 0 and isinstance(value, np.ndarray):
-                    found.shapes[name] = value.shape
-                if name in watchers:
-                    _show(watchers[name], name, value, number)
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of all values of the first sample, and of the constants, by name."""
+        first = next(iter(self.samples), None)
+        if first is None:
+            raise _nothing(self.samples)
+        found = {t.name: tuple(t.shape) for n in self.model.graph.nodes for t in n.inputs if isinstance(t, Constant)}
+        with self.session.ready(first) as (_, given):
+            trace = self.session.trace_of(given)
+        specs = trace.specs
+        found.update({trace.names[n]: s.shape for n, s in specs.items() if trace.names[n]})
+        known = {trace.names[n]: v.shape for n, v in trace.known.items() if isinstance(v, np.ndarray)}
+        found.update({n: shape for n, shape in known.items() if n})
+        return found
 
-        results = session.run(feeds, outputs, hook=hook)
-        if number == 0:
-            found.shapes.update({n: v.shape for n, v in feeds.items() if isinstance(v, np.ndarray)})
-        if len(found.kept) < keep:
-            found.kept.append((feeds, results))
-        found.samples += 1
-    if not found.samples:
-        raise QuantizationError("no calibration sample", why=samples.source, hint="give at least one sample of inputs")
-    return found
+    def watch(
+        self, watchers: Mapping[str, Sequence[Watcher]], *, keep: int = 4, progress: Progress | None = None, cancel: Cancel | None = None
+    ) -> Calibration:  # fmt: skip
+        """Run every sample once and show each value named in `watchers` to its watchers.
+
+        keep   samples that are kept
+        Raises QuantizationError on NaN, naming tensor and sample.
+        """
+        found = Calibration()
+        for number, feeds in enumerate(self.samples):
+            check(cancel, "the calibration")
+            report(progress, number, self.samples.count or 0, "calibrating")
+            for name, value in _values(self.session, feeds, watchers, cancel):
+                _show(watchers[name], name, value, number)
+            if len(found.kept) < keep:
+                found.kept.append(feeds)
+            found.samples += 1
+        if not found.samples:
+            raise _nothing(self.samples)
+        return found
+
+
+def _values(
+    session: Session, feeds: Sample, names: Collection[str], cancel: Cancel | None
+) -> Iterator[tuple[str, Value]]:
+    """The named values of one run as they are made; together where shapes hang on the data."""
+    try:
+        yield from session.values(feeds, list(names), cancel=cancel)
+    except ShapeChangedError:
+        yield from session.run(feeds, list(names), cancel=cancel).items()
+
+
+def _nothing(samples: Samples) -> QuantizationError:
+    return QuantizationError("no calibration sample", why=samples.source, hint="give at least one sample of inputs")
 
 
 def _show(to: Sequence[Watcher], name: str, value: Value, number: int) -> None:
-    if not to or not isinstance(value, np.ndarray) or value.dtype.kind not in "fV":
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fV":
         return
     values = value.astype(np.float32) if value.dtype.kind == "V" else value
     if values.size and np.isnan(values).any():

@@ -12,7 +12,9 @@ from exec.arrays import Array
 from quantize.numerics import Params
 
 DAMPING = 0.01
-MOST_INPUTS = 2048
+MOST_INPUTS = 1024
+MOST_ROWS = 4096  # of one sample: more say nothing new
+_OUTPUTS = 512
 _BLOCK = 64
 
 
@@ -30,9 +32,15 @@ class Products:
     def see(self, values: Array) -> None:
         """One sample's input."""
         rows = np.moveaxis(values, self.axis, -1).reshape(-1, values.shape[self.axis])
+        if rows.shape[1] > MOST_INPUTS:
+            return
+        rows = rows[:: -(-len(rows) // MOST_ROWS)] if len(rows) > MOST_ROWS else rows
         rows = rows if rows.dtype == np.float32 else rows.astype(np.float32)
         part = rows.T @ rows
-        self.total = part.astype(np.float64) if self.total is None else self.total + part
+        if self.total is None:
+            self.total = part
+        else:
+            self.total += part
         self.rows += len(rows)
 
 
@@ -44,27 +52,36 @@ def rounded(matrix: Array, how: Params, products: Array) -> Array | None:
     inputs = matrix.shape[1]
     if products.shape != (inputs, inputs) or inputs > MOST_INPUTS or not np.isfinite(products).all():
         return None
-    h = products.copy()
+    h = products.astype(np.float64)
     dead = np.diag(h) == 0
     h[dead, dead] = 1.0
     h[np.diag_indices(inputs)] += DAMPING * float(np.mean(np.diag(h)))
     order = np.argsort(-np.diag(h), kind="stable")
     try:
-        upper = np.linalg.cholesky(np.linalg.inv(h[np.ix_(order, order)])).T
+        upper = np.linalg.cholesky(np.linalg.inv(h[np.ix_(order, order)])).T.astype(np.float32)
     except np.linalg.LinAlgError:
         return None
-    scale = np.broadcast_to(how.scale.astype(np.float64).reshape(-1), (len(matrix),))
+    scale = np.broadcast_to(how.scale.astype(np.float32).reshape(-1), (len(matrix),))
+    out = np.empty(matrix.shape, how.kind.dtype)
+    for first in range(0, len(matrix), _OUTPUTS):
+        part = slice(first, first + _OUTPUTS)
+        turned = np.ascontiguousarray(matrix[part].T[order], np.float32)
+        out[part, order] = _columns(turned, scale[part], how, upper).T
+    return out
+
+
+def _columns(w: Array, scale: Array, how: Params, upper: Array) -> Array:
+    """Round one input after another, [inputs, outputs]; what a block leaves goes to the inputs behind it in one product."""
     low, high = how.kind.low + (how.kind.bits >= 8), how.kind.high
-    w = matrix[:, order].astype(np.float64)
-    q = np.empty_like(w)
+    inputs = len(w)
+    q = np.empty(w.shape, how.kind.dtype)
     for start in range(0, inputs, _BLOCK):
         stop = min(start + _BLOCK, inputs)
-        errors = np.empty((len(w), stop - start))
+        errors = np.empty((stop - start, w.shape[1]), np.float32)
         for k in range(start, stop):
-            q[:, k] = np.clip(np.rint(w[:, k] / scale), low, high)
-            errors[:, k - start] = (w[:, k] - q[:, k] * scale) / upper[k, k]
-            w[:, k:stop] -= errors[:, k - start, None] * upper[k, k:stop]
-        w[:, stop:] -= errors @ upper[start:stop, stop:]
-    out = np.empty_like(q)
-    out[:, order] = q
-    return out.astype(how.kind.dtype)
+            whole = np.clip(np.rint(w[k] / scale), low, high)
+            q[k] = whole
+            error = errors[k - start] = (w[k] - whole * scale) / upper[k, k]
+            w[k:stop] -= upper[k, k:stop, None] * error
+        w[stop:] -= upper[start:stop, stop:].T @ errors
+    return q

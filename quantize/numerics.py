@@ -92,18 +92,31 @@ def params(
 
 
 def quantize(values: Array, how: Params) -> Array:
-    """Integers of `values`: round half to even, add the zero point, saturate to the type's whole range."""
+    """Integers of `values`: round half to even, add the zero point, saturate to the type's whole range.
+
+    The division is in float32, as runtimes and the specification have it; in float64 where 24 bits cannot hold the result.
+    """
+    precise = np.float64 if how.kind.bits > 16 else np.float32
     scale, zero = _shaped(how, values.ndim)
-    wide = np.rint(values.astype(np.float64) / scale.astype(np.float64)) + zero
-    low = how.kind.low if not how.kind.symmetric or how.kind.bits < 8 or zero.any() else how.kind.low + 1
-    clipped: Array = np.clip(wide, max(low, how.kind.low), how.kind.high).astype(how.kind.dtype)
-    return clipped
+    wide = values.astype(precise)
+    np.divide(wide, scale.astype(precise), out=wide)
+    np.rint(wide, out=wide)
+    if how.zero_point.astype(np.float64).any():
+        np.add(wide, zero.astype(precise), out=wide)
+    low = how.kind.low + (how.kind.symmetric and how.kind.bits >= 8 and not zero.any())
+    np.clip(wide, low, how.kind.high, out=wide)
+    return wide.astype(how.kind.dtype)
 
 
 def dequantize(values: Array, how: Params) -> Array:
     """Back to float32."""
     scale, zero = _shaped(how, values.ndim)
-    return ((values.astype(np.float64) - zero) * scale).astype(np.float32)
+    if how.kind.bits > 16:
+        return ((values.astype(np.float64) - zero) * scale).astype(np.float32)
+    wide = values.astype(np.float32)
+    wide -= zero.astype(np.float32)
+    wide *= scale
+    return wide
 
 
 def _shaped(how: Params, rank: int) -> tuple[Array, Array]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from exec.ir import Node
+
 Preset = Literal["balanced", "fast", "full"]
 PRESETS: tuple[Preset, ...] = ("balanced", "fast", "full")
 
@@ -16,29 +18,35 @@ LEAST_INTENSITY = {"balanced": 64.0, "fast": 32.0, "full": 0.0}
 class Compute:
     """An operator whose products can be taken in 8 bits.
 
-    weight  position of the weight, axis of its output channels (None: asked of the node)
+    weight  position of the weight
     bias    position of the bias, None when it has none
     output  whether the fused integer kernel of runtimes needs its output quantized too
     """
 
     weight: int
-    axis: int | None
     bias: int | None
     output: bool
 
 
 COMPUTE: dict[str, Compute] = {
-    "Conv": Compute(weight=1, axis=0, bias=2, output=True),
-    "ConvTranspose": Compute(weight=1, axis=1, bias=2, output=False),
-    "Gemm": Compute(weight=1, axis=None, bias=2, output=False),
-    "MatMul": Compute(weight=1, axis=-1, bias=None, output=False),
+    "Conv": Compute(weight=1, bias=2, output=True),
+    "ConvTranspose": Compute(weight=1, bias=2, output=False),
+    "Gemm": Compute(weight=1, bias=2, output=False),
+    "MatMul": Compute(weight=1, bias=None, output=False),
 }
 
-PASS_THROUGH: dict[str, tuple[int, ...]] = {
-    "MaxPool": (0,), "Reshape": (0,), "Transpose": (0,), "Flatten": (0,), "Squeeze": (0,), "Unsqueeze": (0,), "Slice": (0,), "Identity": (0,),
-    "Gather": (0,), "DepthToSpace": (0,), "SpaceToDepth": (0,), "Expand": (0,), "Tile": (0,),
-}  # fmt: skip
-"""Operators that move values and make none: their output has the scale of the inputs named here."""
+PASS_THROUGH = frozenset((
+    "MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Identity", "Gather",
+    "DepthToSpace", "SpaceToDepth", "Expand", "Tile", "Resize",
+))  # fmt: skip
+"""Operators that move the values of their first input and make none: what they give has its scale."""
+
+JOINED: dict[str, frozenset[str]] = {
+    "balanced": frozenset(("Sigmoid", "Mul", "Add")),
+    "fast": frozenset(("Sigmoid", "Mul", "Add", "Concat", "LeakyRelu", "AveragePool", "GlobalAveragePool")),
+    "full": frozenset(("Sigmoid", "Mul", "Add", "Concat", "LeakyRelu", "AveragePool", "GlobalAveragePool")),
+}
+"""Operators with an integer kernel in runtimes that join 8-bit values to 8-bit values: float between them costs two conversions."""
 
 CLAMPS = ("Relu", "Clip")
 """Activations that only cut a range: the value is quantized after them, and a runtime removes them when the zero point says the same."""
@@ -53,3 +61,10 @@ FIXED_RANGES: dict[str, tuple[float, float]] = {
 
 READER_FLOORS: dict[str, float] = {"HardSwish": -3.0, "Relu": 0.0}
 """Below this an input of the operator makes no difference: a range may be cut there when nothing else reads the value."""
+
+
+def moves(node: Node) -> bool:
+    """Whether `node` only moves values; a Resize does when it takes the nearest."""
+    if node.domain or node.op not in PASS_THROUGH:
+        return False
+    return node.op != "Resize" or node.attrs.get("mode", "nearest") in ("nearest", b"nearest")

@@ -8,17 +8,16 @@ from typing import Any
 
 from exec.errors import OptionError, nearest
 from exec.ir import Model
-from exec.metrics import difference
 from exec.progress import Cancel, Progress
-from exec.session import Session
 from quantize.findings import Finding
 from quantize.numerics import TYPES
 from quantize.observers import METHODS
 from quantize.placement import PRESETS
-from quantize.report import OutputQuality, QuantizeReport, QuantizeResult
+from quantize.quality import Judge
+from quantize.report import QuantizeReport, QuantizeResult
 from quantize.samples import samples_of
 from quantize.selection import name_nodes
-from quantize.static import Options, Outcome, quantize_static
+from quantize.static import Options, build, measure
 
 MODES = ("static", "dynamic", "weight-only")
 FORMATS = ("qdq", "qoperator")
@@ -86,34 +85,29 @@ def quantize(
     work = _prepared(model, opset, options, findings, progress, cancel)
     samples = samples_of(work, data)
     if samples.generated:
-        findings.append(
-            Finding(
-                "Q001", "warning", "", samples.source, "--data FILE: accuracy on real inputs is not known without it"
-            )
-        )
-    outcome = quantize_static(work, samples, options, progress=progress, cancel=cancel)
-    findings += outcome.findings
-    if not outcome.nodes:
-        findings.append(
-            Finding(
-                "Q050",
-                "warning",
-                "",
-                "no node was worth or fit for 8 bits",
-                "--preset full takes every one that can be",
-            )
-        )
-    outputs = _judged(model, work, outcome, feeds)
+        hint = "--data FILE: accuracy on real inputs is not known without it"
+        findings.append(Finding("Q001", "warning", "", samples.source, hint))
+    measured = measure(work, samples, options, progress=progress, cancel=cancel)
+    built = build(measured)
+    measured.products.clear()
+    measured.rounded.clear()
+    findings += [*measured.findings, *built.findings]
+    if not built.nodes:
+        hint = "--preset full takes every one that can be"
+        findings.append(Finding("Q050", "warning", "", "no node was worth or fit for 8 bits", hint))
+    judged_by = [feeds] if isinstance(feeds, Mapping) else measured.calibration.kept if feeds is None else list(feeds)
+    outputs = Judge.of(model, judged_by).outputs(built.model, cancel=cancel)
     findings += [
         Finding("Q040", "warning", o.name, f"{o.sqnr_db:.1f} dB against the original", "leave nodes out with --exclude, or calibrate with other data")
         for o in outputs if o.sqnr_db < LOST_DB
     ]  # fmt: skip
+    macs = sum(n.macs for n in built.nodes)
     report = QuantizeReport(
-        mode, format, activations, weights, per_channel, method, preset, samples.source, outcome.calibration.samples, (model.opset, work.opset),
-        tuple(outcome.nodes), tuple(outcome.tensors), outputs, tuple(findings), weight_bytes(model), weight_bytes(work),
-        _count(work, "QuantizeLinear"), _count(work, "DequantizeLinear"), outcome.macs_int8, outcome.macs_total, perf_counter() - began,
+        mode, format, activations, weights, per_channel, method, preset, samples.source, measured.calibration.samples, (model.opset, built.model.opset),
+        built.nodes, built.tensors, outputs, tuple(findings), weight_bytes(model), weight_bytes(built.model),
+        _count(built.model, "QuantizeLinear"), _count(built.model, "DequantizeLinear"), macs, measured.chosen.macs, perf_counter() - began,
     )  # fmt: skip
-    return QuantizeResult(work, report)
+    return QuantizeResult(built.model, report)
 
 
 def _known(option: str, value: str, known: Sequence[str]) -> None:
@@ -137,31 +131,6 @@ def _prepared(
     ).model
     name_nodes(result.graph)
     return result
-
-
-def _judged(model: Model, work: Model, outcome: Outcome, feeds: Any) -> tuple[OutputQuality, ...]:
-    """Each output of the result against the original's, over the kept samples as one."""
-    import numpy as np
-
-    kept = outcome.calibration.kept
-    given = [f for f, _ in kept] if feeds is None else list(feeds) if isinstance(feeds, (list, tuple)) else [feeds]
-    original, quantized = Session(model), Session(work)
-    want: dict[str, list[Any]] = {}
-    got: dict[str, list[Any]] = {}
-    for sample in given:
-        for store, session in ((want, original), (got, quantized)):
-            for name, value in session.run(sample).items():
-                store.setdefault(name, []).append(
-                    np.asarray(value).reshape(-1) if isinstance(value, np.ndarray) else value
-                )
-    rows = []
-    for name, values in want.items():
-        if not all(isinstance(v, np.ndarray) for v in values):
-            continue
-        a, b = np.concatenate(values), np.concatenate(got[name])
-        gap = difference(a, b)
-        rows.append(OutputQuality(name, gap.sqnr_db, gap.cosine, gap.max_abs, None))
-    return tuple(rows)
 
 
 def weight_bytes(model: Model) -> int:

@@ -37,13 +37,18 @@ class QuantizedTensor:
 
 @dataclass(frozen=True, slots=True)
 class OutputQuality:
-    """How far an output of the result is from the original's, over the samples kept for judging."""
+    """How far an output of the result is from the original's, over the samples kept for judging.
+
+    agreement  share of positions with the same largest class, where the last axis is one
+    slices_db  the same dB part by part along the axis with few entries, () when there is none
+    """
 
     name: str
     sqnr_db: float
     cosine: float
     max_abs: float
     agreement: float | None
+    slices_db: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,7 @@ def samples_of(model: Model, data: Any) -> Samples:
     an iterable      of samples
     """
     if data is None or isinstance(data, int):
-        made = make_feeds(model, count=data or GENERATED)
-        return Samples(
-            "generated, seed 0: " + "; ".join(made.assumptions[:6]), lambda: iter(made.samples), len(made.samples), True
-        )
+        return _generated(model, data or GENERATED)
     if isinstance(data, (str, Path)):
         return _from_path(model, Path(data))
     if isinstance(data, Mapping):
@@ -62,6 +59,26 @@ def samples_of(model: Model, data: Any) -> Samples:
         f"calibration data of type {type(data).__name__}",
         hint="give a path, a list of dicts of arrays, or a callable that gives an iterator of them",
     )
+
+
+def _generated(model: Model, count: int) -> Samples:
+    """Samples made one at a time, all of the first one's sizes."""
+    first = make_feeds(model)
+    dims: dict[str, int] = {}
+    for info in model.inputs:
+        value = first.feeds.get(info.name)
+        if info.shape is not None and isinstance(value, np.ndarray):
+            named = {
+                d if isinstance(d, str) else f"{info.name}:{k}": value.shape[k]
+                for k, d in enumerate(info.shape)
+                if not isinstance(d, int)
+            }
+            dims.update(named)
+
+    def make() -> Iterator[Sample]:
+        return (make_feeds(model, seed=seed, dims=dims, check=False).feeds for seed in range(count))
+
+    return Samples(f"{count} generated, seeds 0 to {count - 1}: " + "; ".join(first.assumptions[:6]), make, count, True)
 
 
 def _from_path(model: Model, path: Path) -> Samples:

@@ -1,0 +1,156 @@
+"""How far a quantized model is from its float one: per output, per slice of an output, over many samples as one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from exec.arrays import Array, Value
+from exec.ir import Model
+from exec.progress import Cancel, check
+from exec.session import Session
+from quantize.calibrate import KERNELS
+from quantize.report import OutputQuality
+from quantize.samples import Sample
+
+MOST_SLICES = 64
+FINAL = ("Softmax", "LogSoftmax", "Sigmoid")
+
+
+@dataclass
+class Tally:
+    """Sums of one output over the samples.
+
+    axis    of the slices, None when there are too many to name
+    signal, noise, other, dot   one entry a slice
+    """
+
+    axis: int | None
+    is_choice: bool
+    signal: Any = 0.0
+    noise: Any = 0.0
+    other: Any = 0.0
+    dot: Any = 0.0
+    max_abs: float = 0.0
+    same: int = 0
+    choices: int = 0
+    broken: int = 0
+
+    def add(self, want: Array, got: Array) -> None:
+        """One sample's pair of values."""
+        if want.shape != got.shape:
+            self.broken += max(want.size, 1)
+            return
+        a, b = want.astype(np.float64), got.astype(np.float64)
+        usable = np.isfinite(a) & np.isfinite(b)
+        if not usable.all():
+            self.broken += int(np.count_nonzero(~usable & ~((a == b) | (np.isnan(a) & np.isnan(b)))))
+            a, b = np.where(usable, a, 0.0), np.where(usable, b, 0.0)
+        others = tuple(k for k in range(a.ndim) if k != self.axis)
+        gap = a - b
+        self.signal = self.signal + np.square(a).sum(others)
+        self.noise = self.noise + np.square(gap).sum(others)
+        self.other = self.other + np.square(b).sum(others)
+        self.dot = self.dot + (a * b).sum(others)
+        self.max_abs = max(self.max_abs, float(np.abs(gap).max(initial=0.0)))
+        if self.is_choice:
+            self.same += int(np.count_nonzero(a.argmax(-1) == b.argmax(-1)))
+            self.choices += a[..., 0].size
+
+    def quality(self, name: str) -> OutputQuality:
+        """What the sums say; an element that is finite on one side only makes an output worthless."""
+        if self.broken:
+            return OutputQuality(name, -math.inf, 0.0, math.inf, None, ())
+        signal, noise, other, dot = (float(np.sum(v)) for v in (self.signal, self.noise, self.other, self.dot))
+        norm = math.sqrt(signal * other)
+        slices = (
+            ()
+            if self.axis is None
+            else tuple(decibels(float(s), float(n)) for s, n in zip(self.signal, self.noise, strict=True))
+        )
+        agreement = self.same / self.choices if self.choices else None
+        return OutputQuality(
+            name,
+            decibels(signal, noise),
+            dot / norm if norm else float(signal == other),
+            self.max_abs,
+            agreement,
+            slices,
+        )
+
+
+def decibels(signal: float, noise: float) -> float:
+    """10·log10(signal / noise); infinite without noise."""
+    if noise == 0.0:
+        return math.inf
+    return 10.0 * math.log10(signal / noise) if signal else -math.inf
+
+
+@dataclass
+class Judge:
+    """Expected outputs of some samples, and what another model makes of them.
+
+    wanted  value compared → name in the report; by default the outputs, or what a last Softmax or Sigmoid is made of
+    """
+
+    samples: Sequence[Sample]
+    wanted: Mapping[str, str]
+    choices: frozenset[str]
+    expected: list[dict[str, Value]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, model: Model, samples: Iterable[Sample], *, logits: bool = False) -> Judge:
+        """Run the float model on `samples`.
+
+        logits  compare before a last Softmax or Sigmoid: behind it a single decided position hides all others
+        """
+        kept = list(samples)
+        wanted = {(_before(o) if logits else o.name): o.name for o in model.graph.outputs}
+        judge = cls(kept, wanted, frozenset(o.name for o in model.graph.outputs if _is_choice(o)))
+        session = Session(model, kernels=KERNELS)
+        judge.expected = [session.run(sample, list(wanted)) for sample in kept]
+        return judge
+
+    def outputs(self, model: Model, *, cancel: Cancel | None = None) -> tuple[OutputQuality, ...]:
+        """Run `model` on the same samples."""
+        session = Session(model, kernels=KERNELS)
+        tallies: dict[str, Tally] = {}
+        for sample, expected in zip(self.samples, self.expected, strict=True):
+            check(cancel, "judging the result")
+            got = session.run(sample, list(self.wanted))
+            for name, want in expected.items():
+                value = got[name]
+                if isinstance(want, np.ndarray) and isinstance(value, np.ndarray) and want.dtype.kind in "fiub":
+                    if name not in tallies:
+                        tallies[name] = Tally(
+                            _slices(want), self.wanted[name] in self.choices and want.ndim > 1 and want.shape[-1] > 1
+                        )
+                    tallies[name].add(want, value)
+        return tuple(tally.quality(self.wanted[name]) for name, tally in tallies.items())
+
+    def sqnr_db(self, model: Model, *, cancel: Cancel | None = None) -> float:
+        """Of the worst floating-point output."""
+        return min((o.sqnr_db for o in self.outputs(model, cancel=cancel)), default=math.inf)
+
+
+def _before(output: Any) -> str:
+    if output.inputs and output.inputs[0].op in FINAL and not output.inputs[0].domain:
+        return str(output.inputs[0].inputs[0].name)
+    return str(output.name)
+
+
+def _is_choice(output: Any) -> bool:
+    """Whether the last axis is a choice among classes: behind a Softmax, or logits of rank 2."""
+    if output.inputs and output.inputs[0].op in ("Softmax", "LogSoftmax"):
+        return True
+    return output.shape is not None and len(output.shape) == 2
+
+
+def _slices(value: Array) -> int | None:
+    """The axis along which an output falls into few parts of different meaning: boxes and scores, classes, heads."""
+    few = [(n, k) for k, n in enumerate(value.shape) if k and 1 < n <= MOST_SLICES]
+    return min(few)[1] if few and value.ndim > 2 else None
