@@ -6,6 +6,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.kernels.contrib.activation import DOMAIN
+from exec.kernels.math.softmax import softmax_1
 from exec.kernels.nn.normalization import layer_normalization
 from exec.kernels.registry import kernel
 from exec.kernels.widen import wide, widened
@@ -87,3 +88,17 @@ def embed_layer_normalization(
     y = np.asarray(layer_normalization(total, wide(gamma), wide(beta), axis=-1, epsilon=epsilon))
     kept = np.zeros(input_ids.shape[0], np.int32) if mask is None else np.asarray(np.sum(mask, 1), np.int32)
     return y.astype(gamma.dtype), kept, total.astype(gamma.dtype)
+
+
+@kernel("BiasSoftmax", domain=DOMAIN)
+@widened
+def bias_softmax(x: Array, bias: Array, /, *, axis: int = 1, is_inner_broadcast: int) -> Array:
+    """Softmax of x + bias over all axes from `axis` on; the bias is broadcast by its shape, with ones where x is longer.
+
+    A bias of lower rank lacks x's axes just before `axis` (is_inner_broadcast=1) or x's first ones.
+    """
+    missing = x.ndim - bias.ndim
+    if missing and is_inner_broadcast:
+        kept = axis % x.ndim - missing
+        bias = bias.reshape(bias.shape[:kept] + (1,) * missing + bias.shape[kept:])
+    return softmax_1(np.asarray(x + bias), axis=axis)

@@ -456,3 +456,51 @@ def test_ops_that_moved_to_the_standard_later(check: Any, made: Any) -> None:
     check("Range", one(1), one(7), one(2), **ORT)
     check("Range", one(1), one(4), **ORT)
     check("GatherND", x, np.array([[0, 1], [2, 3]]), **ORT)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_quantized_convolution_with_the_channels_last(check: Any, last: int) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (1, 4, 6, 7)).astype(np.uint8)
+    w = rng.integers(-128, 128, (6, 2, 3, 3)).astype(np.int8)
+    q = [
+        one(0.02),
+        one(120, np.uint8),
+        w,
+        rng.uniform(0.001, 0.01, 6).astype(np.float32),
+        np.zeros(6, np.int8),
+        one(0.05),
+        one(9, np.uint8),
+    ]
+    bias = rng.integers(-1000, 1000, 6).astype(np.int32)
+    given_x = np.ascontiguousarray(np.moveaxis(x, 1, -1)) if last else x
+    check("QLinearConv", given_x, *q, bias, channels_last=last, group=2, pads=[1, 1, 1, 1], strides=[2, 1], **ORT)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+def test_the_largest_with_the_channels_last(check: Any, kind: str) -> None:
+    x = np.random.default_rng(0).integers(0, 100, (1, 6, 7, 4)).astype(kind)
+    check("NhwcMaxPool", x, kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1], **ORT)
+
+
+def test_convolution_with_the_channels_last(compute: Any) -> None:
+    from exec.kernels.nn.conv import conv
+
+    rng = np.random.default_rng(0)
+    x, w, b, z = f32(rng, 1, 4, 6, 7), f32(rng, 6, 2, 3, 3), f32(rng, 6), f32(rng, 1, 6, 6, 7)
+    options: dict[str, Any] = {"group": 2, "pads": [1, 1, 1, 1]}
+    plain, common = conv(x, w, b, **options), {**options, "domain": DOMAIN, "opset": 1}
+    (got,) = compute("NhwcConv", np.moveaxis(x, 1, -1), w, b, **common)
+    assert np.array_equal(np.moveaxis(got, -1, 1), plain)
+    (fused,) = compute("NhwcFusedConv", np.moveaxis(x, 1, -1), w, b, np.moveaxis(z, 1, -1), activation="Relu", **common)
+    assert np.array_equal(np.moveaxis(fused, -1, 1), np.maximum(plain + z, 0))
+
+
+@pytest.mark.parametrize(("shape", "inner"), [((2, 1, 1, 5), 1), ((2, 5), 1), ((1, 3, 4, 5), 0), ((3, 4, 5), 0)])
+def test_softmax_with_a_mask(compute: Any, shape: tuple[int, ...], inner: int) -> None:
+    rng = np.random.default_rng(0)
+    x, bias = f32(rng, 2, 3, 4, 5), f32(rng, *shape)
+    (got,) = compute("BiasSoftmax", x, bias, axis=3, is_inner_broadcast=inner, domain=DOMAIN, opset=1)
+    total = x + (bias.reshape(2, 1, 1, 5) if shape == (2, 5) else bias)
+    want = np.exp(total - total.max(-1, keepdims=True))
+    np.testing.assert_allclose(got, want / want.sum(-1, keepdims=True), atol=1e-6)
