@@ -4,7 +4,17 @@ from exec.ir import Node
 from passes.base import Refusal, Rewrite, Safety
 from passes.patch import Patch
 from passes.region import Region
+from passes.rules.fuse.factors import product_of
 from passes.rules.fuse.linear import FLOATS, affine_of, times
+
+
+def _halves_gelu(node: Node, region: Region) -> bool:
+    """Whether a product has 1 + erf(…) or 1 + tanh(…) among its factors."""
+    for factor in product_of(node, region).factors:
+        added = region.producer(factor, "Add")
+        if added is not None and any(region.producer(t, "Erf", "Tanh") is not None for t in added.inputs):
+            return True
+    return False
 
 
 class FuseBeforeMatMul(Rewrite):
@@ -13,7 +23,7 @@ class FuseBeforeMatMul(Rewrite):
     What    MatMul(x·k, W)  becomes  MatMul(x, k·W), with k one number or one per row of W.
     Why     Removes one read and write of the activation: scaled attention, embeddings, normalized features.
     When    k and W are constant, and only this product reads x·k.
-    Not     Additions, and a k that varies over positions.
+    Not     Additions, and a k that varies over positions. The ½ of a GELU: runtimes recognise it by that.
     Safety  ROUNDING: the same reals, multiplied in another order.
     Source  Algebra.
     """
@@ -30,6 +40,8 @@ class FuseBeforeMatMul(Rewrite):
         before = region.producer(node.inputs[0], "Mul", "Div")
         if before is None or (node.op == "Gemm" and node.attrs.get("transA", 0)):
             return None
+        if _halves_gelu(before, region):
+            return Refusal("it is the half of a GELU, which runtimes recognise by it", before)
         weight, rank = region.constant(node.inputs[1]), region.rank(before.outputs[0])
         if weight is None or weight.ndim != 2 or weight.dtype.name not in FLOATS or rank is None or rank < 2:
             return None
