@@ -44,6 +44,9 @@ def batched(b: Builder, out: Slot, x: Slot, y: Slot) -> bool:
     layouts = [_batches(s.array) for s in (out, x, y)]
     if any(layout is None for layout in layouts) or out.array.strides[-1] != 4:
         return False
+    count = math.prod(out.shape[:-2])
+    if any(math.prod(s.shape[:-2]) not in (1, count) for s in (x, y)):
+        return False  # a partly broadcast operand does not walk along with the result
     inner = x.shape[-1]
     panel = b.scratch((inner * PANEL,))
     b.emit(_bind_batched, out, x, y, panel, variant="compiled")
