@@ -14,7 +14,7 @@ from exec.errors import nearest
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
-    "change": ("optimize", "quantize"),
+    "change": ("optimize", "quantize", "edit"),
     "prove": ("check", "coverage", "verify", "run", "profile", "compare", "diff"),
     "more": ("recipe", "batch", "report", "explain", "list", "demo"),
 }

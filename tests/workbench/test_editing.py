@@ -1,0 +1,77 @@
+"""Edits give a new model that the checker takes and that computes the part it was cut from."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from exec.errors import OptionError
+from workbench import Model, Session, load
+from workbench.editing import drop_outputs, extract, rename, set_dims, strip
+from workbench.samples import sample
+
+
+@pytest.fixture
+def cnn() -> Model:
+    return load(sample("digits_cnn.onnx"))
+
+
+def checked(model: Model) -> onnx.ModelProto:
+    proto = model.to_proto()
+    onnx.checker.check_model(proto, full_check=True)
+    return proto
+
+
+def test_a_part_computes_what_the_whole_does_there(cnn: Model) -> None:
+    image = np.random.default_rng(0).random((2, 1, 8, 8), np.float32)
+    inner = [n.outputs[0].name for n in cnn.graph.nodes]
+    whole = Session(cnn).run({"image": image}, [inner[2], inner[6]])
+    part = extract(cnn, [inner[2]], [inner[6]])
+    checked(part)
+    assert len(part.graph.nodes) == 4
+    got = Session(part).run({inner[2]: whole[inner[2]]})
+    np.testing.assert_allclose(got[inner[6]], whole[inner[6]], rtol=1e-5, atol=1e-6)
+
+
+def test_an_input_that_was_not_given_is_named(cnn: Model) -> None:
+    inner = [n.outputs[0].name for n in cnn.graph.nodes]
+    with pytest.raises(OptionError) as caught:
+        extract(cnn, [inner[6]], [inner[2]])
+    assert "image" in caught.value.why
+
+
+def test_rename_reaches_every_reader_and_refuses_a_name_that_is_taken(cnn: Model) -> None:
+    renamed = checked(rename(cnn, {"image": "pixels", "logits": "scores"}))
+    assert (renamed.graph.input[0].name, renamed.graph.output[0].name) == ("pixels", "scores")
+    with pytest.raises(OptionError):
+        rename(cnn, {"image": "logits"})
+    with pytest.raises(OptionError) as caught:
+        rename(cnn, {"imge": "x"})
+    assert "image" in caught.value.hint
+
+
+def test_a_symbol_gets_its_size_everywhere(cnn: Model) -> None:
+    fixed = checked(set_dims(cnn, {"batch": 4}))
+    assert [d.dim_value for d in fixed.graph.input[0].type.tensor_type.shape.dim] == [4, 1, 8, 8]
+    assert fixed.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 4
+
+
+def test_the_last_output_stays(cnn: Model) -> None:
+    with pytest.raises(OptionError):
+        drop_outputs(cnn, ["logits"])
+
+
+def test_strip_takes_provenance_away_and_nothing_else(cnn: Model) -> None:
+    cnn.graph.nodes[0].metadata = {"owb.source": "[]", "mine": "kept"}
+    proto = checked(strip(cnn))
+    assert [(p.key, p.value) for p in proto.graph.node[0].metadata_props] == [("mine", "kept")]
+
+
+def test_the_argument_is_never_changed(cnn: Model) -> None:
+    before = cnn.to_proto().SerializeToString(deterministic=True)
+    extract(cnn, [], [cnn.graph.nodes[3].outputs[0].name])
+    rename(cnn, {"image": "pixels"})
+    set_dims(cnn, {"batch": 1})
+    strip(cnn, docs=True, metadata=True)
+    assert cnn.to_proto().SerializeToString(deterministic=True) == before
