@@ -9,17 +9,21 @@ from exec.compiled.vectors import (
     LANES,
     absolute,
     add,
+    ceil,
     choose_less,
     copysign,
     divide,
     exp,
     fill,
+    floor,
     fma,
     get,
     helper,
     larger,
     load_first,
     multiply,
+    rint,
+    root,
     smaller,
     store_first,
     subtract,
@@ -27,12 +31,41 @@ from exec.compiled.vectors import (
 from exec.kernels.math.exponential import _ATANH_ERF as ATANH_ERF
 from exec.kernels.math.exponential import _FLAT_FROM as FLAT_FROM
 
-NONE, RELU, CLIP, LEAKY, SIGMOID, SWISH, HARD_SIGMOID, HARD_SWISH, GELU, GELU_TANH, TANH, ELU, ERF = range(13)
-"""Activation numbers. p and q are their parameters: CLIP bounds, LEAKY and ELU alpha, HARD_SIGMOID alpha and beta."""
+(
+    NONE,
+    RELU,
+    CLIP,
+    LEAKY,
+    SIGMOID,
+    SWISH,
+    HARD_SIGMOID,
+    HARD_SWISH,
+    GELU,
+    GELU_TANH,
+    TANH,
+    ELU,
+    ERF,
+    SQRT,
+    EXP,
+    ABS,
+    NEG,
+    RECIPROCAL,
+    FLOOR,
+    CEIL,
+    ROUND,
+    SQUARE,
+    SCALE,
+) = range(23)
+"""Numbers of what can happen to one value.
+
+p and q are parameters: CLIP bounds, LEAKY and ELU alpha, HARD_SIGMOID alpha and beta, SCALE factor and summand.
+"""
 
 NUMBERS = {
     "Relu": RELU, "Clip": CLIP, "LeakyRelu": LEAKY, "Sigmoid": SIGMOID, "Swish": SWISH, "HardSigmoid": HARD_SIGMOID,
-    "HardSwish": HARD_SWISH, "Gelu": GELU, "GeluTanh": GELU_TANH, "Tanh": TANH, "Elu": ELU, "Erf": ERF,
+    "HardSwish": HARD_SWISH, "Gelu": GELU, "GeluTanh": GELU_TANH, "Tanh": TANH, "Elu": ELU, "Erf": ERF, "Sqrt": SQRT,
+    "Exp": EXP, "Abs": ABS, "Neg": NEG, "Reciprocal": RECIPROCAL, "Floor": FLOOR, "Ceil": CEIL, "Round": ROUND,
+    "Square": SQUARE,
 }  # fmt: skip
 
 
@@ -51,7 +84,54 @@ def activate(code: Any, v: Any, p: Any, q: Any) -> Any:
         return smaller(fill(1.0), larger(fill(0.0), fma(v, fill(p), fill(q))))
     if code == HARD_SWISH:
         return multiply(v, smaller(fill(1.0), larger(fill(0.0), fma(v, fill(1.0 / 6.0), fill(0.5)))))
+    if code >= SQRT:
+        return _plain(code, v, p, q)
     return _by_exponential(code, v, p)
+
+
+@helper
+def _plain(code: Any, v: Any, p: Any, q: Any) -> Any:
+    """The functions that are one or two instructions."""
+    if code == SQRT:
+        return root(v)
+    if code == ABS:
+        return absolute(v)
+    if code == NEG:
+        return subtract(fill(-0.0), v)
+    if code == RECIPROCAL:
+        return divide(fill(1.0), v)
+    if code == FLOOR:
+        return floor(v)
+    if code == CEIL:
+        return ceil(v)
+    if code == ROUND:
+        return rint(v)
+    if code == SQUARE:
+        return multiply(v, v)
+    if code == SCALE:
+        return fma(v, fill(p), fill(q))
+    return exp(v)
+
+
+@helper
+def tanh_of(x: Any) -> Any:
+    """(1 − e) / (1 + e) with e = exp(−2|x|); near 0 a polynomial, where the difference would cancel."""
+    one, size = fill(1.0), absolute(x)
+    e = exp(multiply(size, fill(-2.0)))
+    far = divide(subtract(one, e), add(one, e))
+    s = multiply(x, x)
+    y = fma(fill(-0.0061236), s, fill(0.02096787))
+    y = fma(y, s, fill(-0.05382793))
+    y = fma(y, s, fill(0.13332364))
+    y = fma(y, s, fill(-0.33333311))
+    return copysign(choose_less(size, fill(0.55), fma(multiply(size, s), y, size), far), x)
+
+
+@helper
+def sigmoid_of(x: Any) -> Any:
+    """1 / (1 + e^−x)"""
+    one = fill(1.0)
+    return divide(one, add(one, exp(subtract(fill(0.0), x))))
 
 
 @helper
@@ -76,16 +156,7 @@ def _by_exponential(code: Any, v: Any, p: Any) -> Any:
         return y if code == SIGMOID else multiply(v, y)
     if code == ELU:
         return choose_less(v, zero, multiply(fill(p), subtract(exp(v), one)), v)
-    # tanh(x) = (1 − e) / (1 + e) with e = exp(−2|x|); near 0 a polynomial, where the difference would cancel.
-    size = absolute(x)
-    e = exp(multiply(size, fill(-2.0)))
-    far = divide(subtract(one, e), add(one, e))
-    s = multiply(x, x)
-    y = fma(fill(-0.0061236), s, fill(0.02096787))
-    y = fma(y, s, fill(-0.05382793))
-    y = fma(y, s, fill(0.13332364))
-    y = fma(y, s, fill(-0.33333311))
-    t = copysign(choose_less(size, fill(0.55), fma(multiply(size, s), y, size), far), x)
+    t = tanh_of(x)
     if code in (TANH, ERF):
         return t
     half = multiply(v, fill(0.5))

@@ -40,4 +40,6 @@ def lowering_of(unit: Unit) -> Lowering | None:
         package = importlib.import_module("exec.lowering.ops")
         for info in pkgutil.walk_packages(package.__path__, "exec.lowering.ops."):
             importlib.import_module(info.name)
+    if unit.domain == "owb" and (unit.domain, unit.op) not in _lowerings:
+        importlib.import_module("exec.lowering.jit.chains")
     return _lowerings.get((unit.domain, unit.op))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from exec.lowering.builder import Packs
 from exec.lowering.fusion.affine import fold_affine
+from exec.lowering.fusion.chains import build_chains
 from exec.lowering.fusion.epilogue import attach_epilogues
 from exec.lowering.fusion.gelu import match_gelu
 from exec.lowering.fusion.layer_norm import match_layer_norm
@@ -19,3 +20,4 @@ def fuse_units(units: Units, packs: Packs, jit: bool) -> None:
     fold_affine(units, packs)
     if jit:
         attach_epilogues(units)
+        build_chains(units)

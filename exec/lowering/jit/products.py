@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
+
 from exec.arrays import Array
 from exec.compiled import activation, gemm, packing
 from exec.compiled.vectors import PANEL, ROWS
@@ -41,7 +43,8 @@ def _bind(tail: Tail, turned: bool, out: Array, x: Array, panels: Array, room: A
 
 def batched(b: Builder, out: Slot, x: Slot, y: Slot) -> bool:
     """out[t] = x[t] · y[t] over one flattened leading axis; False where the strides of an operand do not allow it."""
-    layouts = [_batches(s.array) for s in (out, x, y)]
+    lead = out.shape[:-2]
+    layouts = [_batches(np.broadcast_to(s.array, (*lead, *s.shape[-2:]))) for s in (out, x, y)]
     if any(layout is None for layout in layouts) or out.array.strides[-1] != 4:
         return False
     count = math.prod(out.shape[:-2])
@@ -70,8 +73,9 @@ def _batches(array: Array) -> tuple[int, int] | None:
 
 
 def _bind_batched(out: Array, x: Array, y: Array, panel: Array) -> Step:
-    (count, out_step), (many, x_step), (others, y_step) = (_batches(a) or (1, 0) for a in (out, x, y))
-    x_step, y_step = (x_step if many > 1 else 0), (y_step if others > 1 else 0)
+    lead = out.shape[:-2]
+    spread = [np.broadcast_to(a, (*lead, *a.shape[-2:])) for a in (out, x, y)]
+    (count, out_step), (_, x_step), (_, y_step) = (_batches(a) or (1, 0) for a in spread)
     return partial(
         gemm.batched.compiled, gemm.multiply_panel.address, gemm.pack_panel.address, address(x), x_step, x.strides[-2],
         x.strides[-1], address(y), y_step, y.strides[-2], y.strides[-1], address(out), out_step, out.strides[-2],

@@ -34,6 +34,11 @@ def pool(b: Builder, unit: Unit) -> bool:
     largest = unit.op == "MaxPool"
     scale = None if largest else np.asarray(1 / counts(g, bool(a.get("count_include_pad", 0))), np.float32)
     ufunc = np.maximum if largest else np.add
+    if b.jit and not _covers(g) and out.contiguous:
+        from exec.lowering.jit.pools import pool as compiled
+
+        if compiled(b, out, x, g, scale):
+            return True
     if _covers(g):
         _reduced(b, x, out, g, ufunc, scale)
     else:

@@ -34,6 +34,16 @@ def lstm(b: Builder, unit: Unit) -> bool:
     half = np.repeat(np.asarray([0.5, 0.5, 0.5, 1.0], np.float32), hidden)
     y, y_h, y_c = (_output(b, unit, k) for k in range(3))
     for d, backward in enumerate(directions):
+        given_states = {"h0": (states[0], (d,)), "c0": (states[1], (d,)), "y": (y, (slice(None), d))}
+        given_states |= {"y_h": (y_h, (d,)), "y_c": (y_c, (d,))}
+        places = {
+            name: slot.view(slot.array[index]) for name, (slot, index) in given_states.items() if slot is not None
+        }
+        if b.jit and _rows_lie_together(places.get("y")):
+            from exec.lowering.jit.recurrent import lstm_direction
+
+            lstm_direction(b, x, w, r, bias, d, backward, places)
+            continue
         wt = b.packs.get(w, ("lstm", d), partial(_scaled, w[d], half))
         rt = b.packs.get(r, ("lstm", d), partial(_scaled, r[d], half))
         shift = (
@@ -43,17 +53,14 @@ def lstm(b: Builder, unit: Unit) -> bool:
         cell, h = b.scratch((3, batch, hidden)), b.scratch((batch, hidden))
         rows = b.shaped(x, (time * batch, x.shape[2]))
         slots: list[Slot] = [rows, b.constant(wt), b.constant(rt), b.constant(shift), gates, now, cell, h]
-        names = ["x", "wt", "rt", "shift", "gates", "now", "cell", "h"]
-        for name, slot, index in (("h0", states[0], (d,)), ("c0", states[1], (d,))):
-            if slot is not None:
-                names.append(name)
-                slots.append(slot.view(slot.array[index]))
-        for name, slot, index2 in (("y", y, (slice(None), d)), ("y_h", y_h, (d,)), ("y_c", y_c, (d,))):
-            if slot is not None:
-                names.append(name)
-                slots.append(slot.view(slot.array[index2]))
-        b.emit(partial(_lstm, names, time, batch, hidden, backward), *slots)
+        names = ["x", "wt", "rt", "shift", "gates", "now", "cell", "h", *places]
+        b.emit(partial(_lstm, names, time, batch, hidden, backward), *slots, *places.values())
     return True
+
+
+def _rows_lie_together(y: Slot | None) -> bool:
+    """Whether the output of one step is (batch, hidden) without gaps."""
+    return y is None or (y.array.strides[-1] == 4 and y.array.strides[-2] == 4 * y.shape[-1])
 
 
 def _scaled(weights: Array, factors: Array) -> Array:

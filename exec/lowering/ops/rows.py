@@ -98,6 +98,11 @@ def softmax(b: Builder, unit: Unit) -> bool:
     out = b.new_or_reused(unit.outputs[0], source) if shape == x.shape else b.new(unit.outputs[0])
     target = reshaped(out.array, shape)
     assert target is not None
+    if b.jit and axis == len(shape) - 1 and source.contiguous and out.contiguous:
+        from exec.lowering.jit import rows as jit
+
+        jit.softmax(b, out.view(target), source)
+        return True
     peak = b.scratch(tuple(1 if k == axis else n for k, n in enumerate(shape)))
     b.emit(partial(_softmax, axis), out.view(target), source, peak)
     return True
@@ -135,6 +140,8 @@ def layer_normalization(b: Builder, unit: Unit) -> bool:
     epsilon = float(unit.attributes.get("epsilon", 1e-5))
     scale = b.shaped(weights[0], (-1,))
     bias = [b.shaped(weights[1], (-1,))] if len(weights) > 1 else []
+    if _compiled_rows(b, out.view(flat), rows, [scale, *bias], epsilon, centred=True):
+        return True
     statistics = b.scratch((2, rows.shape[0]))
     b.emit(partial(_normalized, epsilon, False), out.view(flat), rows, statistics, scale, *bias)
     return True
@@ -153,8 +160,23 @@ def rms_normalization(b: Builder, unit: Unit) -> bool:
     if flat is None:
         return False
     epsilon = float(unit.attributes.get("epsilon", 1e-5))
+    if _compiled_rows(b, out.view(flat), rows, [b.shaped(scale, (-1,))], epsilon, centred=False):
+        return True
     statistics = b.scratch((2, rows.shape[0]))
     b.emit(partial(_normalized, epsilon, True), out.view(flat), rows, statistics, b.shaped(scale, (-1,)))
+    return True
+
+
+def _compiled_rows(b: Builder, out: Slot, rows: Slot, weights: list[Slot], epsilon: float, *, centred: bool) -> bool:
+    """The compiled kernel, where rows and weights lie as it wants them."""
+    count = rows.shape[1]
+    if not b.jit or not rows.contiguous or not out.contiguous:
+        return False
+    if any(w.size != count or not w.contiguous for w in weights):
+        return False
+    from exec.lowering.jit import rows as jit
+
+    jit.normalize(b, out, rows, weights[0], weights[1] if len(weights) > 1 else None, epsilon, centred=centred)
     return True
 
 

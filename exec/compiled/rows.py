@@ -1,0 +1,82 @@
+"""Softmax and normalisations: a row at a time, so that all passes but the first find it in the cache."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from exec.compiled.toolchain import kernel
+from exec.compiled.vectors import (
+    LANES,
+    add,
+    exp,
+    fill,
+    fma,
+    get,
+    larger,
+    largest,
+    load_first,
+    multiply,
+    store_first,
+    subtract,
+    total,
+)
+
+INFINITY = math.inf
+
+
+@kernel("i i i i")
+def softmax(x: Any, out: Any, rows: Any, count: Any) -> Any:
+    """exp(x − max) / Σ exp(x − max) of contiguous rows."""
+    whole = count - count % LANES
+    for r in range(rows):
+        at, to = x + 4 * r * count, out + 4 * r * count
+        high = fill(-INFINITY)
+        for j in range(0, whole, LANES):
+            high = larger(load_first(at + 4 * j, LANES), high)
+        peak = largest(high)
+        for j in range(whole, count):
+            peak = max(peak, get(at + 4 * j))
+        shift = fill(peak)
+        sums = fill(0.0)
+        for j in range(0, count, LANES):
+            left = min(LANES, count - j)
+            e = exp(subtract(load_first(at + 4 * j, left), shift))
+            store_first(to + 4 * j, e, left)
+            sums = add(sums, load_first(to + 4 * j, left))
+        factor = fill(1.0 / total(sums))
+        for j in range(0, count, LANES):
+            left = min(LANES, count - j)
+            store_first(to + 4 * j, multiply(load_first(to + 4 * j, left), factor), left)
+
+
+@kernel("i i i i i i i f")
+def normalize(
+    x: Any, out: Any, scale: Any, bias: Any, rows: Any, count: Any, centred: Any, epsilon: Any
+) -> Any:  # fmt: skip
+    """(x − mean)/√(var + ε)·scale + bias of contiguous rows; not `centred`, the mean counts as 0.
+
+    The variance is summed from differences: from squares it cancels where |mean| is large. bias may be 0.
+    """
+    for r in range(rows):
+        at, to = x + 4 * r * count, out + 4 * r * count
+        mean = fill(0.0)
+        if centred != 0:
+            sums = fill(0.0)
+            for j in range(0, count, LANES):
+                sums = add(sums, load_first(at + 4 * j, min(LANES, count - j)))
+            mean = fill(total(sums) / count)
+        squares = fill(0.0)
+        for j in range(0, count, LANES):
+            left = min(LANES, count - j)
+            d = subtract(load_first(at + 4 * j, left), mean)
+            store_first(to + 4 * j, d, left)
+            d = load_first(to + 4 * j, left)  # lanes beyond the row are 0 − mean until they are read back
+            squares = fma(d, d, squares)
+        factor = fill(1.0 / math.sqrt(total(squares) / count + epsilon))
+        for j in range(0, count, LANES):
+            left = min(LANES, count - j)
+            v = multiply(multiply(load_first(to + 4 * j, left), factor), load_first(scale + 4 * j, left))
+            if bias != 0:
+                v = add(v, load_first(bias + 4 * j, left))
+            store_first(to + 4 * j, v, left)

@@ -1,0 +1,34 @@
+"""Softmax and normalisations as compiled kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from exec.arrays import Array
+from exec.compiled import rows
+from exec.lowering.buffers import Slot
+from exec.lowering.builder import Builder, Step
+from exec.lowering.jit.addresses import address
+
+
+def softmax(b: Builder, out: Slot, x: Slot) -> None:
+    """Softmax of contiguous rows, the last axis."""
+    b.emit(_softmax, out, x, variant="compiled")
+
+
+def _softmax(out: Array, x: Array) -> Step:
+    count = x.shape[-1]
+    return partial(rows.softmax.compiled, address(x), address(out), x.size // count, count)
+
+
+def normalize(b: Builder, out: Slot, x: Slot, scale: Slot, bias: Slot | None, epsilon: float, *, centred: bool) -> None:
+    """(x − mean)/√(var + ε)·scale + bias of contiguous rows (R, count)."""
+    slots = (scale,) if bias is None else (scale, bias)
+    b.emit(partial(_normalize, epsilon, centred), out, x, *slots, variant="compiled")
+
+
+def _normalize(epsilon: float, centred: bool, out: Array, x: Array, scale: Array, bias: Array | None = None) -> Step:
+    return partial(
+        rows.normalize.compiled, address(x), address(out), address(scale), 0 if bias is None else address(bias), x.shape[0],
+        x.shape[1], int(centred), epsilon,
+    )  # fmt: skip
