@@ -23,6 +23,13 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
     metavar="SHARE",
     help="Largest difference that counts as equal, as a share of a value's range.",
 )
+@click.option("--save-baseline", type=click.Path(), metavar="FILE", help="Keep the SQNR of every output, for CI.")
+@click.option(
+    "--baseline",
+    type=click.Path(),
+    metavar="FILE",
+    help="Outputs must be as good as figures kept before, less 1 dB; replaces --max-error as the verdict.",
+)
 @click.option("--all", "whole", is_flag=True, help="List every aligned value, not only those that differ.")
 @click.option(
     "--format",
@@ -36,13 +43,14 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
 @budget_options
 def command(
     before: str, after: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, engine_a: str | None, engine_b: str | None,
-    max_error: float | None, whole: bool, format: str,
+    max_error: float | None, save_baseline: str | None, baseline: str | None, whole: bool, format: str,
 ) -> int:  # fmt: skip
     """Run A and B on the same inputs and line up every value they share: the first that differs, and where it was lost.
 
     With one model twice and two engines it answers whether a runtime computes what another does. Exit 1 if an output differs.
     """
     import workbench
+    from workbench import baseline as kept
     from workbench import feeding
     from workbench.render.comparing import comparison_tables
 
@@ -54,4 +62,17 @@ def command(
     with progress_bar() as progress:
         result = workbench.compare(one, other, feeds.values, engines=engines, tolerance=max_error, progress=progress)
     emit(result, "comparison", comparison_tables(result, whole=whole or format != "table"), format)
+    figures = {o.name: min(o.sqnr_db, 200.0) for o in result.outputs}
+    if save_baseline:
+        kept.save_baseline(save_baseline, kept.Baseline("compare", figures, list(figures)))
+        say(f"wrote {save_baseline}")
+    if baseline:
+        worse = [
+            v
+            for v in kept.judge(kept.load_baseline(baseline, "compare"), figures, 0.0)
+            if v.now is None or v.now < v.was - 1.0
+        ]
+        for v in worse:
+            say(f"{v.name} was {v.was:.1f} dB, is {'gone' if v.now is None else f'{v.now:.1f} dB'}")
+        return int(bool(worse))
     return 0 if result.equal else 1

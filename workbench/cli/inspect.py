@@ -5,19 +5,45 @@ from __future__ import annotations
 import click
 
 from workbench.cli.options import format_options, model_argument
-from workbench.cli.output import emit
+from workbench.cli.output import emit, say
 
 
 @click.command()
 @model_argument
+@click.option("--save-baseline", type=click.Path(), metavar="FILE", help="Keep nodes, parameters and bytes, for CI.")
+@click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with figures kept before.")
+@click.option(
+    "--max-growth",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="By how much a figure may have grown (0.01 is 1 %).",
+)
 @format_options
-def command(model: str, format: str) -> None:
+def command(model: str, save_baseline: str | None, baseline: str | None, max_growth: float, format: str) -> int:
     """Show what MODEL is: inputs, outputs, opsets, weights, operators.
 
-    Nothing runs and no weight is read, so this is quick on any size. Exit 0, or 2 if the file cannot be read.
+    Nothing runs and no weight is read, so this is quick on any size. Exit 0; 1 if a figure grew beyond its baseline.
     """
     import workbench
+    from workbench import baseline as kept
     from workbench.render.cards import card_tables
 
     card = workbench.inspect(workbench.load(model))
     emit(card, "summary", card_tables(card), format)
+    figures = {
+        "nodes": card.nodes,
+        "constant_nodes": card.constant_nodes,
+        "parameters": card.parameters,
+        "weight_bytes": card.weight_bytes,
+    }
+    if save_baseline:
+        kept.save_baseline(save_baseline, kept.Baseline("inspect", {k: float(v) for k, v in figures.items()}))
+        say(f"wrote {save_baseline}")
+    if not baseline:
+        return 0
+    worse = [v for v in kept.judge(kept.load_baseline(baseline, "inspect"), figures, max_growth) if not v.holds]
+    for v in worse:
+        say(f"{v.name} was {v.was:,.0f}, is {v.now:,.0f}, {v.allowed:,.0f} is allowed")
+    return int(bool(worse))

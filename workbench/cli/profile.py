@@ -35,19 +35,36 @@ from workbench.cli.output import emit, progress_bar, say
     "--by", type=click.Choice(["node", "op", "scope"]), default="node", show_default=True, help="What a row is."
 )
 @click.option("--all", "whole", is_flag=True, help="List every node, not only the slowest.")
+@click.option("--save", type=click.Path(), metavar="FILE.json", help="Keep the times and this machine's rates, for CI.")
+@click.option(
+    "--baseline",
+    type=click.Path(),
+    metavar="FILE.json",
+    help="Compare with times kept before, scaled to this machine; exit 1 if slower.",
+)
+@click.option(
+    "--max-slowdown",
+    type=float,
+    default=1.10,
+    show_default=True,
+    metavar="RATIO",
+    help="What counts as slower, for a node and in all.",
+)
 @click.option("--trace", type=click.Path(), metavar="FILE.json", help="Write a Chrome trace (Perfetto opens it).")
 @format_options
 @budget_options
 def command(
     model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, runs: int, seconds: float | None, threads: int,
-    kernels: str, fuse: bool, by: str, whole: bool, trace: str | None, format: str,
-) -> None:  # fmt: skip
+    kernels: str, fuse: bool, by: str, whole: bool, save: str | None, baseline: str | None, max_slowdown: float, trace: str | None, format: str,
+) -> int:  # fmt: skip
     """Time every node of MODEL: median, share, FLOP/s, what limits it; the sum of the nodes against the wall.
 
-    One thread unless asked; a busy machine is said. Without --inputs, valid ones are generated from the seed.
+    One thread unless asked; a busy machine is said. Without --inputs, valid ones are generated from the seed. Exit 0; 1 if a node
+    or the whole is slower than its --baseline allows; 2 if the machine is too busy to judge.
     """
     import workbench
-    from workbench import feeding
+    from workbench import feeding, slowdown
+    from workbench.render import units
     from workbench.render.profiling import profile_tables
 
     opened = workbench.load(model)
@@ -64,3 +81,14 @@ def command(
         Path(trace).write_text(json.dumps(chrome_trace(result, opened.graph.name)), encoding="utf-8")
         say(f"wrote {trace}")
     emit(result, "profile", profile_tables(result, by, whole=whole or format != "table"), format)
+    if save:
+        slowdown.save(save, result)
+        say(f"wrote {save}")
+    if not baseline:
+        return 0
+    worse = [r for r in slowdown.judge(slowdown.read(baseline), result, max_slowdown) if not r.holds]
+    for r in worse:
+        say(
+            f"{r.name} took {units.duration(r.was_ns)} on this machine's scale, takes {units.duration(r.now_ns)}: {units.ratio(r.ratio)}, {max_slowdown:.2f}× is allowed"
+        )
+    return int(bool(worse))

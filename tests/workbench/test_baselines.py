@@ -1,0 +1,89 @@
+"""Figures kept for CI: worse ones fail, better ones pass, a busy machine is not judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from exec.errors import BenchError, OptionError
+from exec.noise import Noise
+from exec.timing import Profile, profile
+from workbench import load
+from workbench.baseline import Baseline, judge, load_baseline, save_baseline
+from workbench.cli.start import run
+from workbench.samples import sample
+from workbench.slowdown import baseline_of
+from workbench.slowdown import judge as judge_times
+
+CNN = str(sample("digits_cnn.onnx"))
+
+
+def test_a_figure_may_grow_by_the_slack_and_no_more() -> None:
+    kept = Baseline("inspect", {"nodes": 100.0, "sqnr": 30.0}, ["sqnr"])
+    assert [v.holds for v in judge(kept, {"nodes": 101, "sqnr": 29.8}, 0.01)] == [True, True]
+    assert [v.holds for v in judge(kept, {"nodes": 102, "sqnr": 29.0}, 0.01)] == [False, False]
+    assert [v.holds for v in judge(kept, {"nodes": 50}, 0.0)] == [True, False]
+
+
+def test_inspect_fails_when_a_model_grew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "base.json"
+    assert run(["inspect", CNN, "--save-baseline", str(path)]) == 0
+    assert run(["inspect", CNN, "--baseline", str(path)]) == 0
+    figures = json.loads(path.read_text())
+    figures["figures"]["nodes"] -= 1
+    path.write_text(json.dumps(figures))
+    assert run(["inspect", CNN, "--baseline", str(path)]) == 1
+    assert "nodes was 12, is 13" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_baseline_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text("{}")
+    with pytest.raises(OptionError):
+        load_baseline(path, "inspect")
+    save_baseline(path, Baseline("compare", {}))
+    with pytest.raises(OptionError) as caught:
+        load_baseline(path, "inspect")
+    assert "'compare'" in caught.value.what
+
+
+@pytest.fixture(scope="module")
+def measured() -> Profile:
+    result = profile(load(CNN), runs=3)
+    return dataclasses.replace(result, noise=dataclasses.replace(result.noise, quiet=True, reason=""))
+
+
+def test_the_same_times_hold_and_doubled_times_do_not(measured: Profile) -> None:
+    assert all(r.holds for r in judge_times(baseline_of(measured), measured, 1.10))
+    slow = dataclasses.replace(
+        measured,
+        sum_ns=measured.sum_ns * 2,
+        nodes=tuple(dataclasses.replace(n, median_ns=n.median_ns * 2) for n in measured.nodes),
+    )
+    worse = [r for r in judge_times(baseline_of(measured), slow, 1.10) if not r.holds]
+    assert worse[0].name == "total"
+    assert worse[0].ratio == pytest.approx(2.0)
+
+
+def test_a_machine_of_half_the_speed_may_take_twice_as_long(measured: Profile) -> None:
+    machine = measured.machine
+    half = dataclasses.replace(
+        machine, gemm_flops_per_s=machine.gemm_flops_per_s / 2, copy_bytes_per_s=machine.copy_bytes_per_s / 2
+    )
+    slow = dataclasses.replace(
+        measured,
+        machine=half,
+        sum_ns=measured.sum_ns * 2,
+        nodes=tuple(dataclasses.replace(n, median_ns=n.median_ns * 2) for n in measured.nodes),
+    )
+    assert all(r.holds for r in judge_times(baseline_of(measured), slow, 1.10))
+
+
+def test_a_busy_machine_is_not_judged(measured: Profile) -> None:
+    noisy = dataclasses.replace(measured, noise=Noise(1, 2, 3, 0.5, False, "something else runs"))
+    with pytest.raises(BenchError) as caught:
+        judge_times(baseline_of(measured), noisy, 1.10)
+    assert "something else runs" in caught.value.why
