@@ -75,6 +75,9 @@ from passes.rules.fuse.reciprocal_mul import FuseReciprocalMul
 from passes.rules.fuse.reduce_squeeze import FuseReduceSqueeze
 from passes.rules.fuse.reshape_chain import FuseReshapeChain, ReplaceViewByReshape
 from passes.rules.fuse.reshape_matmul import FuseReshapeMatMul
+from passes.rules.fuse.reshaped_transpose import FuseReshapedTranspose
+from passes.rules.fuse.rotary import FuseRotaryEmbedding
+from passes.rules.fuse.scaled_operands import FuseScaledOperands
 from passes.rules.fuse.sequence import FuseSequence
 from passes.rules.fuse.shape_window import FuseShapeWindow
 from passes.rules.fuse.sigmoid import FuseLeakyRelu, FuseSigmoid, FuseSoftplus
@@ -86,6 +89,7 @@ from passes.rules.fuse.swish import FuseMish, FuseSwish
 from passes.rules.fuse.transpose_chain import FuseTransposeChain, ReplaceTransposeByReshape
 from passes.rules.fuse.transpose_gemm import FuseTransposeGemm
 from passes.rules.move.reshape_to_constant import MoveReshapeToConstant
+from passes.rules.move.scale_to_weight import MoveScaleToWeight
 from passes.rules.move.shape_of_same import MoveShapeUp
 from passes.rules.move.transpose_down import MoveTransposeDown
 from passes.rules.tidy.common_subexpression import MergeCommonSubexpressions
@@ -135,6 +139,7 @@ CLEAN: tuple[type[Rewrite], ...] = (
     FuseConcatConstants,
     FuseGatherUnsqueeze,
     FuseSequence,
+    FuseReshapedTranspose,
     RemoveDeadCode,
     MergeDuplicateInitializers,
     MergeCommonSubexpressions,
@@ -157,6 +162,7 @@ RECOGNISE: tuple[type[Rewrite], ...] = (
     FuseHardSigmoidMul,
     FuseSwish,
     FuseMish,
+    FuseRotaryEmbedding,
     FuseAttention,
     FuseAttentionHeads,
     FuseLogSoftmax,
@@ -178,6 +184,8 @@ FUSE: tuple[type[Rewrite], ...] = (
     FuseBeforeConv,
     FuseChannelOrderIntoConv,
     FuseBeforeMatMul,
+    MoveScaleToWeight,
+    FuseScaledOperands,
     FusePadConv,
     FusePadPool,
     FuseTransposeGemm,

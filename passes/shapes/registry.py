@@ -109,7 +109,7 @@ def integral(array: Array) -> Array | None:
     if array.dtype.kind in "iub":
         return objects(array.shape, [int(v) for v in array.reshape(-1).tolist()])
     if array.dtype.kind == "f":
-        flat = array.reshape(-1)
+        flat = array.reshape(-1).astype(np.float64)
         if not np.isfinite(flat).all() or (flat != np.floor(flat)).any() or (np.abs(flat) > 2**53).any():
             return None
         return objects(array.shape, [int(v) for v in flat.tolist()])
