@@ -34,12 +34,14 @@ _HOME = {
     "profile": ("exec.timing", "profile"),
     "compare": ("workbench.comparison", "compare"),
     "diff": ("workbench.delta", "diff"),
+    "bisect": ("workbench.bisection", "bisect"),
 }
 
 __all__ = [
     "BenchError",
     "Model",
     "Session",
+    "bisect",
     "check",
     "compare",
     "diff",
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from exec.timing import profile
     from passes.optimize import optimize
     from quantize.quantize import quantize
+    from workbench.bisection import bisect
     from workbench.card import inspect
     from workbench.comparison import compare
     from workbench.delta import diff

@@ -15,7 +15,7 @@ from exec.errors import nearest
 COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
     "change": ("optimize", "quantize", "edit"),
-    "prove": ("check", "coverage", "verify", "run", "profile", "compare", "diff"),
+    "prove": ("check", "coverage", "verify", "run", "profile", "compare", "diff", "bisect", "reduce"),
     "more": ("recipe", "batch", "report", "explain", "list", "demo"),
 }
 """Built-in commands by what they are for: each is `workbench.cli.<name>:command`."""
