@@ -14,6 +14,7 @@ from exec.errors import BenchError, OptionError
 from exec.ir import Constant, Model
 from exec.metrics import difference
 from exec.progress import Cancel, Progress
+from exec.session import Session
 from passes.optimize import optimize
 from workbench.comparison import compare, default_tolerance
 from workbench.editing import extract
@@ -54,27 +55,26 @@ class Reduced:
     shows: str
 
 
-def reduce_error(model: Model, *, feeds: Mapping[str, Value] | None = None, engine: str = "embedded") -> Reduced:
-    """The shortest part of `model` that raises the error its run raises: one node, fed with what it would have got."""
+def reduce_error(model: Model, *, feeds: Mapping[str, Value] | None = None) -> Reduced:
+    """The node that raises the error the embedded engine raises, fed with what it would have got."""
     given = feeds if feeds is not None else feeds_for(model).values
-    session = open_engine(model, engine)
+    values: dict[str, Value] = dict(given)
+
+    def keep(node: Any, outputs: Mapping[str, Value]) -> None:
+        values.update(outputs)
+
     try:
-        session.run(given)
+        Session(model).run(given, hook=keep)
     except BenchError as error:
         first = error
     else:
         raise OptionError("this model runs", hint="reduce two models that differ: owb reduce A B")
-    values: dict[str, Value] = dict(given)
-    for node in model.graph.nodes:
-        outputs = [t.name for t in node.outputs if t.name]
-        try:
-            values.update(session.run(given, outputs))
-        except BenchError:
-            part, inputs = _around(
-                model, [t.name for t in node.inputs if t.name and not isinstance(t, Constant)], outputs, values
-            )
-            return Reduced(part, inputs, len(part.graph.nodes), len(model.graph.nodes), str(first.what))
-    raise OptionError("no single node raises the error", why=first.what)
+    failed = next((n for n in model.graph.nodes if any(t.name and t.name not in values for t in n.outputs)), None)
+    edge = [t.name for t in failed.inputs if t.name and not isinstance(t, Constant)] if failed is not None else []
+    if failed is None or any(name not in values for name in edge):
+        raise OptionError("no single node raises the error", why=first.what)
+    part, inputs = _around(model, edge, [t.name for t in failed.outputs if t.name], values)
+    return Reduced(part, inputs, len(part.graph.nodes), len(model.graph.nodes), first.what)
 
 
 def reduce_difference(

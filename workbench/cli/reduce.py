@@ -21,7 +21,9 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
     help="Where the part goes; its inputs go to FILE.npz.",
 )
 @feed_options
-@click.option("--engine-a", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs MODEL.")
+@click.option(
+    "--engine-a", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs MODEL, of two."
+)
 @click.option("--engine-b", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs OTHER.")
 @click.option("--max-error", type=float, metavar="SHARE", help="Largest difference that counts as equal.")
 @budget_options
@@ -46,7 +48,7 @@ def command(
         say(line)
     with progress_bar() as progress:
         if len(opened) == 1:
-            found = bisection.reduce_error(opened[0], feeds=feeds.values, engine=engine_a)
+            found = bisection.reduce_error(opened[0], feeds=feeds.values)
         else:
             found = bisection.reduce_difference(
                 opened[0],
