@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from exec.arrays import Value
 from exec.engines import open_engine
 from exec.errors import BenchError, OptionError
+from exec.interpreter import Interpreter
 from exec.ir import Constant, Model
 from exec.metrics import difference
+from exec.program import Operation, flatten
 from exec.progress import Cancel, Progress
-from exec.session import Session
 from passes.optimize import optimize
 from workbench.comparison import compare, default_tolerance
 from workbench.editing import extract
@@ -59,12 +60,18 @@ def reduce_error(model: Model, *, feeds: Mapping[str, Value] | None = None) -> R
     """The node that raises the error the embedded engine raises, fed with what it would have got."""
     given = feeds if feeds is not None else feeds_for(model).values
     values: dict[str, Value] = dict(given)
+    program = flatten(model.graph, model.opsets, model.graph.functions)
+    numbered: list[Any] = [None] * len(program.names)
+    for tensor, number in zip(model.graph.inputs, program.inputs, strict=True):
+        default = getattr(tensor, "default", None)
+        numbered[number] = given[tensor.name] if tensor.name in given or default is None else default.load()
 
-    def keep(node: Any, outputs: Mapping[str, Value]) -> None:
-        values.update(outputs)
+    def keep(operation: Operation, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        values.update({program.names[n]: v for n, v in zip(operation.outputs, outputs, strict=False) if n >= 0})
 
     try:
-        Session(model).run(given, hook=keep)
+        with np.errstate(all="ignore"):
+            Interpreter().run(program, numbered, watch=keep)
     except BenchError as error:
         first = error
     else:
