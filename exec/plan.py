@@ -45,6 +45,7 @@ class Plan:
     steps     what a run does, in order
     units     per step, the unit it belongs to
     variants  per step, "numpy", "compiled" or "reference"
+    uses_blas whether a step may call BLAS, so that its threads matter
     """
 
     def __init__(
@@ -86,12 +87,14 @@ class Plan:
         self.variants: list[str] = []
         self.live_bytes: list[int] = []
         alive = _alive_bytes(builder)
+        self.uses_blas = False
         self._held: list[Array] = []  # a compiled kernel knows addresses only
         for position, emitted in enumerate(builder.emitted):
             arrays = [slot.bound(self.arena) for slot in emitted.slots]
             self._held += [array for array, slot in zip(arrays, emitted.slots, strict=True) if slot.buffer is None]
             bound = emitted.bind(*arrays)
             for step in (bound,) if callable(bound) else bound:
+                self.uses_blas = self.uses_blas or not _needs_no_blas(step)
                 self.steps.append(step)
                 self.units.append(emitted.unit)
                 self.variants.append(emitted.variant)
@@ -171,6 +174,16 @@ def aligned_empty(nbytes: int) -> Array:
     raw = np.empty(nbytes + ALIGNMENT, np.uint8)
     start = -raw.__array_interface__["data"][0] % ALIGNMENT
     return raw[start : start + nbytes]
+
+
+def _needs_no_blas(step: Step) -> bool:
+    """Whether a step surely calls no matrix product of numpy's."""
+    function = getattr(step, "func", None)
+    if isinstance(function, np.ufunc):
+        return function not in (np.matmul, np.vecdot)
+    if type(function).__name__ == "CPUDispatcher":
+        return True
+    return getattr(function, "__name__", "") in ("copyto", "fill", "reduce", "take")
 
 
 def _weight_bytes(builder: Builder) -> int:

@@ -6,13 +6,13 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from exec.arrays import Array, Value
-from exec.budget import Budget
+from exec.budget import Budget, Limits
 from exec.compiled import available
 from exec.errors import EngineMissing, OptionError, nearest
 from exec.expansion import expanded_nodes
@@ -77,6 +77,7 @@ class Session:
         self._traces: OrderedDict[Any, Trace] = OrderedDict()
         self._seen: dict[str, set[Any]] = {}
         self._unplannable: set[Any] = set()
+        self._default_limits = Limits()
         self._lock = threading.RLock()
 
     def run(
@@ -89,7 +90,7 @@ class Session:
     ) -> dict[str, Value]:
         """Run once and return the wanted values by name: the model's outputs, or any value named in `outputs`."""
         wanted = self._wanted(outputs)
-        with self._lock, blas_threads(self.threads), np.errstate(all="ignore"):
+        with self._lock, np.errstate(all="ignore"):
             self.interpreter.budget = self._limits()
             given = self._given(feeds)
             if hook is not None:
@@ -100,7 +101,7 @@ class Session:
 
     def _limits(self) -> Budget:
         """The caller's budget, spent over all runs; without one the default limits hold for each run."""
-        return Budget() if self.budget is None else self.budget
+        return Budget(self._default_limits) if self.budget is None else self.budget
 
     def values(
         self, feeds: Mapping[str, Value], names: Sequence[str], *, cancel: Cancel | None = None
@@ -175,13 +176,14 @@ class Session:
     def _run(self, given: dict[int, Value], outputs: list[int], cancel: Cancel | None) -> list[Value]:
         if self.kernels == "plain":
             return self._interpreted(given, outputs, cancel)
-        key = self._signature(given, {})
-        if key in self._unplannable:
+        if self._unplannable and self._signature(given, {}) in self._unplannable:
             return self._interpreted(given, outputs, cancel)
         try:
-            return self.plan(given, outputs, cancel=cancel).run(given, cancel)
+            plan = self.plan(given, outputs, cancel=cancel)
+            with blas_threads(self.threads) if plan.uses_blas else nullcontext():
+                return plan.run(given, cancel)
         except ShapeChangedError:
-            self._unplannable.add(key)
+            self._unplannable.add(self._signature(given, {}))
             return self._interpreted(given, outputs, cancel)
 
     def _interpreted(self, given: Mapping[int, Value], outputs: list[int], cancel: Cancel | None) -> list[Value]:
@@ -189,7 +191,8 @@ class Session:
         for number, value in given.items():
             values[number] = value
         self.interpreter.randomness.restart()
-        self.interpreter.run(self.program, values, keep=set(outputs), cancel=cancel)
+        with blas_threads(self.threads):
+            self.interpreter.run(self.program, values, keep=set(outputs), cancel=cancel)
         return [None if n == MISSING else _owned(values[n]) for n in outputs]
 
     def _hooked(self, given: dict[int, Value], outputs: list[int], hook: Hook, cancel: Cancel | None) -> list[Value]:
@@ -209,14 +212,16 @@ class Session:
         for number in nodes:
             if number in plan.known:
                 observe(number, plan.known[number])
-        return plan.run(given, cancel)
+        with blas_threads(self.threads):
+            return plan.run(given, cancel)
 
     def _trace(self, key: Any, given: Mapping[int, Value], fixed: Mapping[int, Value], cancel: Cancel | None) -> Trace:
         trace = self._traces.get(key)
         if trace is None:
             tracer = Tracer(self.program, self.interpreter, cancel)
             self.interpreter.randomness.restart()
-            tracer.run({n: v for n, v in given.items() if n not in fixed}, fixed, ())
+            with blas_threads(self.threads), np.errstate(all="ignore"):
+                tracer.run({n: v for n, v in given.items() if n not in fixed}, fixed, ())
             trace = self._traces[key] = tracer.trace
             while len(self._traces) > MOST_PLANS:
                 self._traces.popitem(last=False)

@@ -15,8 +15,10 @@ from exec.compiled.vectors import (
     get,
     larger,
     largest,
+    load,
     load_first,
     multiply,
+    put,
     store_first,
     subtract,
     total,
@@ -80,3 +82,20 @@ def normalize(
             if bias != 0:
                 v = add(v, load_first(bias + 4 * j, left))
             store_first(to + 4 * j, v, left)
+
+
+@kernel("i i i i f")
+def sum_rows(x: Any, out: Any, rows: Any, count: Any, factor: Any) -> Any:
+    """factor · Σ of each contiguous row, in four partial sums per lane: rounding grows with the longest of them."""
+    for r in range(rows):
+        at = x + 4 * r * count
+        a, b, c, d = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
+        whole = count - count % (4 * LANES)
+        for j in range(0, whole, 4 * LANES):
+            a = add(a, load(at + 4 * j))
+            b = add(b, load(at + 4 * (j + LANES)))
+            c = add(c, load(at + 4 * (j + 2 * LANES)))
+            d = add(d, load(at + 4 * (j + 3 * LANES)))
+        for j in range(whole, count, LANES):
+            a = add(a, load_first(at + 4 * j, min(LANES, count - j)))
+        put(out + 4 * r, total(add(add(a, b), add(c, d))) * factor)

@@ -164,8 +164,17 @@ class Builder:
         if slot.constant is not None:
             return Slot(self.packs.get(slot.constant, "contiguous", lambda: np.ascontiguousarray(slot.constant)))
         copy = self.scratch(slot.shape, slot.dtype)
-        self.emit(copy_step, copy, slot)
+        self.copy(copy, slot)
         return copy
+
+    def copy(self, target: Slot, source: Slot) -> None:
+        """Emit a copy between any two layouts of one shape."""
+        if self.jit:
+            from exec.lowering.jit.copying import copy
+
+            if copy(self, target, source):
+                return
+        self.emit(copy_step, target, source)
 
     def shaped(self, slot: Slot, shape: Sequence[int]) -> Slot:
         """`slot` in another shape, copied only where a view cannot do it."""

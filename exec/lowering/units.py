@@ -17,7 +17,7 @@ from exec.trace import Spec, Trace
 class Unit:
     """One operation, or several that run as one.
 
-    sources  the traced operations it computes; the first is the main one
+    sources  the traced operations it computes, in order
     extra    what fusion found, for the lowering: epilogue, scale, …
     """
 

@@ -7,7 +7,9 @@ from exec.lowering.fusion.affine import fold_affine
 from exec.lowering.fusion.chains import build_chains
 from exec.lowering.fusion.epilogue import attach_epilogues
 from exec.lowering.fusion.gelu import match_gelu
+from exec.lowering.fusion.hard_swish import match_hard_swish
 from exec.lowering.fusion.layer_norm import match_layer_norm
+from exec.lowering.fusion.pads import fold_pads
 from exec.lowering.fusion.swish import match_swish
 from exec.lowering.units import Units
 
@@ -17,6 +19,8 @@ def fuse_units(units: Units, packs: Packs, jit: bool) -> None:
     match_layer_norm(units)
     match_gelu(units)
     match_swish(units)
+    match_hard_swish(units)
+    fold_pads(units)
     fold_affine(units, packs)
     if jit:
         attach_epilogues(units)

@@ -21,6 +21,15 @@ def _softmax(out: Array, x: Array) -> Step:
     return partial(rows.softmax.compiled, address(x), address(out), x.size // count, count)
 
 
+def sum_rows(b: Builder, out: Slot, x: Slot, factor: float) -> None:
+    """out (rows) = factor · Σ of each row of x (rows, count)."""
+    b.emit(partial(_sum_rows, factor), out, x, variant="compiled")
+
+
+def _sum_rows(factor: float, out: Array, x: Array) -> Step:
+    return partial(rows.sum_rows.compiled, address(x), address(out), x.shape[0], x.shape[1], factor)
+
+
 def normalize(b: Builder, out: Slot, x: Slot, scale: Slot, bias: Slot | None, epsilon: float, *, centred: bool) -> None:
     """(x − mean)/√(var + ε)·scale + bias of contiguous rows (R, count)."""
     slots = (scale,) if bias is None else (scale, bias)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from exec.lowering.buffers import Slot
-from exec.lowering.builder import Builder, copy_step, same_place
+from exec.lowering.builder import Builder, same_place
 from exec.lowering.registry import lowering
 from exec.lowering.units import Unit
 
@@ -71,5 +71,5 @@ def concat(b: Builder, unit: Unit) -> bool:
         place = whole.view(whole.array[tuple(index)])
         start += size
         if source.size and not (source.buffer is whole.buffer and same_place(source, place)):
-            b.emit(copy_step, place, source)
+            b.copy(place, source)
     return True

@@ -42,6 +42,9 @@ def reduce(b: Builder, unit: Unit) -> bool:
     if x.dtype != F32 or not axes or x.size == 0 or x.constant is not None:
         return False
     count = math.prod(x.shape[axis] for axis in axes)
+    if count == 1:  # nothing to reduce: at most an axis goes
+        b.define(unit.outputs[0], b.shaped(x, b.units.specs[unit.outputs[0]].shape))
+        return True
     out = b.new(unit.outputs[0])
     kept = tuple(1 if axis in axes else n for axis, n in enumerate(x.shape))
     target = reshaped(out.array, kept)
@@ -59,6 +62,11 @@ def reduce(b: Builder, unit: Unit) -> bool:
 def row_sums(b: Builder, out: Slot, x: Slot, count: int, factor: float) -> None:
     """out (rows) = factor · Σ of each row of `count` elements: a matrix-vector product."""
     rows = b.shaped(x, (-1, count))
+    if b.jit and rows.contiguous and out.contiguous:
+        from exec.lowering.jit import rows as jit
+
+        jit.sum_rows(b, out, rows, factor)
+        return
     b.emit(_product, out, rows, b.constant(np.full(count, factor, np.float32)))
 
 
