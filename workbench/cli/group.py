@@ -14,7 +14,7 @@ from exec.errors import nearest
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
-    "change": ("optimize", "quantize", "edit"),
+    "change": ("infer-shapes", "optimize", "quantize", "edit"),
     "prove": ("check", "coverage", "verify", "run", "profile", "compare", "diff", "bisect", "reduce"),
     "more": ("recipe", "batch", "report", "explain", "list", "demo"),
 }
@@ -32,7 +32,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _BUILT_IN:
-            module = importlib.import_module(f"workbench.cli.{cmd_name}")
+            module = importlib.import_module(f"workbench.cli.{cmd_name.replace('-', '_')}")
             command = module.command
         else:
             plugin = _plugins().get(cmd_name)
