@@ -7,6 +7,10 @@ from functools import lru_cache
 
 from exec.errors import OptionError, nearest
 from passes.base import Rewrite, Safety
+from passes.rules.contrib.fused_conv import FuseConvActivation
+from passes.rules.contrib.fused_matmul import FuseTransposeIntoMatMul
+from passes.rules.contrib.gelu import FuseContribGelu, FuseQuickGelu
+from passes.rules.contrib.skip_norm import FuseSkipLayerNorm
 from passes.rules.eliminate.dropout import EliminateDropout
 from passes.rules.eliminate.empty_concat import EliminateEmptyConcatInput
 from passes.rules.eliminate.idempotent import EliminateIdempotent
@@ -217,7 +221,13 @@ STAGES: tuple[tuple[type[Rewrite], ...], ...] = (INLINE, CLEAN, RECOGNISE, FUSE)
 OPT_IN: tuple[type[Rewrite], ...] = (FuseLpNorm, ReplaceViewByReshape)
 """In preset "aggressive" only."""
 
-CONTRIB: tuple[type[Rewrite], ...] = ()
+CONTRIB: tuple[type[Rewrite], ...] = (
+    FuseContribGelu,
+    FuseQuickGelu,
+    FuseSkipLayerNorm,
+    FuseTransposeIntoMatMul,
+    FuseConvActivation,
+)
 """Ops of com.microsoft: for onnxruntime only."""
 
 PRESETS = ("default", "safe", "aggressive", "contrib")

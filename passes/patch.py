@@ -147,6 +147,10 @@ class Patch:
         self.nodes.append(NewNode(op, given, outputs, kept, name, domain, like))
         return outputs
 
+    def omitted(self) -> Variable:
+        """A place for an optional output that is left out."""
+        return Variable.empty()
+
     def replace(self, old: Any, new: Any) -> None:
         """Let `new` stand for `old` everywhere: they are the same value.
 

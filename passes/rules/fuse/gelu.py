@@ -50,7 +50,12 @@ class FuseGelu(Rewrite):
         for n in nodes:
             if n is not node and not region.only_read_by(n.outputs[0], *nodes):
                 return Refusal(f"the output of {n.name or n.op} is also read elsewhere", n)
-        patch = self.patch(region, node, *nodes)
+        return self.emit(self.patch(region, node, *nodes), node, nodes, x, approximate, region)
+
+    def emit(
+        self, patch: Patch, node: Node, nodes: list[Node], x: Any, approximate: str, region: Region
+    ) -> Patch | Refusal:
+        """Write the op; a runtime's own variant overrides this."""
         attrs = {"approximate": "tanh"} if approximate == "tanh" else {}
         patch.add("Gelu", [x], attrs, out=node.outputs[0])
         return patch

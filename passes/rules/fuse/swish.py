@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import ClassVar
+
 from passes.base import Rewrite
 from passes.patch import Patch
 from passes.pattern import Match, any_, op
@@ -19,7 +21,7 @@ class FuseSwish(Rewrite):
 
     id = "fuse-swish"
     needs = 24
-    targets = ("portable",)
+    targets: ClassVar[tuple[str, ...]] = ("portable",)
     pattern = op("Mul", any_("x"), op("Sigmoid", any_("x"), as_="gate"))
     BEFORE = """ g (float[2,3] x) => (float[2,3] y) { a = Sigmoid (x)  y = Mul (x, a) } """
     AFTER = """ g (float[2,3] x) => (float[2,3] y) { y = Swish (x) } """
@@ -46,7 +48,7 @@ class FuseMish(Rewrite):
 
     id = "fuse-mish"
     needs = 18
-    targets = ("portable",)
+    targets: ClassVar[tuple[str, ...]] = ("portable",)
     pattern = op("Mul", any_("x"), op("Tanh", op("Softplus", any_("x"), as_="inner"), as_="gate"))
     BEFORE = """ g (float[2,3] x) => (float[2,3] y) { a = Softplus (x)  b = Tanh (a)  y = Mul (x, b) } """
     AFTER = """ g (float[2,3] x) => (float[2,3] y) { y = Mish (x) } """

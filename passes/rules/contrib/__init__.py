@@ -1,0 +1,1 @@
+"""Ops of com.microsoft: for onnxruntime only, by preset "contrib"."""
