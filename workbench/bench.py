@@ -6,19 +6,32 @@ Typed and synchronous; long calls take `progress` and `cancel`. It knows nothing
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from exec.errors import OptionError
 from exec.ir import Model, load
 from exec.progress import Cancel, Progress
-from workbench.history import History, StateInfo, Step
+from workbench import jobs
+from workbench.card import Summary, inspect
+from workbench.estimate import estimate
+from workbench.history import History, StateInfo, Step, opened_bytes
+from workbench.lookup import Lookup
+from workbench.results import Results
+
+if TYPE_CHECKING:
+    from workbench.findings import Findings
 
 Shown = Literal["A", "B", "A→B"]
+OTHER = -1
+"""The number of a second file in slot B; its key is the same."""
+
+Runner = Callable[[str, Sequence[StateInfo], dict[str, Any], Progress | None, Cancel | None], Any]
+"""Does one of `workbench.jobs` on states of this bench, wherever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,7 @@ class Bench:
     path    the opened file; never written
     data    calibration samples, as `quantize` takes them; generated ones without it
     other   a second model in slot B, when one was opened to compare with
+    runner  where long work is done; here, when it is None
     """
 
     def __init__(self, path: str | Path, data: Any = None) -> None:
@@ -49,11 +63,13 @@ class Bench:
         model = load(self.path)
         self.opened_ns = perf_counter_ns() - started
         self.history = History(model)
+        self.results = Results()
         self.a = 0
         self.shown: Shown = "A"
         self.saved_step = 0
         self.other: Model | None = None
-        self._profiles: dict[tuple[int, str], Any] = {}
+        self._other_info: StateInfo | None = None
+        self.runner: Runner | None = None
         self._note(
             f"owb {quote(self.path)}",
             f"bench = Bench({str(self.path)!r})",
@@ -62,38 +78,68 @@ class Bench:
             None,
         )
 
+    # ── slots ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
     @property
     def b(self) -> int:
-        """B always stands at the tip of the history."""
-        return self.history.tip
+        """B stands at the tip of the history, or is a second file."""
+        return OTHER if self._other_info is not None else self.history.tip
+
+    @property
+    def same(self) -> bool:
+        """Whether both slots hold one state."""
+        return self.a == self.b
 
     @property
     def unsaved(self) -> int:
         """Steps since the last save."""
         return abs(self.history.tip - self.saved_step)
 
+    def number(self, slot: str) -> int:
+        """Which state a slot holds; B where both are meant."""
+        return self.a if slot == "A" else self.b
+
+    def info_of(self, number: int) -> StateInfo:
+        """What the header says of a state."""
+        if number == OTHER:
+            assert self._other_info is not None
+            return self._other_info
+        return self.history.steps[number].info
+
     def info(self, slot: str) -> StateInfo:
         """What the header says of slot "A" or "B"."""
-        return self.history.steps[self.a if slot == "A" else self.b].info
+        return self.info_of(self.number(slot))
+
+    def key(self, slot: str = "") -> int:
+        """The key of the state in a slot, or of the one shown."""
+        return self.info(slot or self.shown).key
 
     def model(self, slot: str) -> Model:
         """The model in slot "A" or "B"."""
-        if slot == "B" and self.other is not None:
+        return self.model_of(self.number(slot))
+
+    def model_of(self, number: int) -> Model:
+        """The model of a state."""
+        if number == OTHER:
+            assert self.other is not None
             return self.other
-        return self.history.model(self.a if slot == "A" else self.b)
+        return self.history.model(number)
 
     def current(self) -> Model:
         """The model the screen shows: B where both are shown."""
-        return self.model("A" if self.shown == "A" else "B")
+        return self.model(self.shown)
 
     def current_number(self) -> int:
-        return self.a if self.shown == "A" else self.b
+        """The state the screen shows."""
+        return self.number(self.shown)
 
     def why_not_next_slot(self) -> str:
         """Why `b` does nothing, or ""."""
-        if self.a == self.b and self.other is None:
-            return "B is A: change something in 4 or 5, or open a second file (O, then B)"
-        return ""
+        return "B is A: change something in 4 or 5, or open a second file (O, then B)" if self.same else ""
+
+    def why_not_change(self) -> str:
+        """Why B cannot be changed, or ""."""
+        return "B is a second file: B puts a step of the history there first" if self.b == OTHER else ""
 
     def next_slot(self) -> Shown:
         """A → B → A→B → A."""
@@ -101,11 +147,42 @@ class Bench:
         self.shown = order[(order.index(self.shown) + 1) % 3]
         return self.shown
 
+    def adopt(self, path: str | Path) -> StateInfo:
+        """Put a second file into slot B; the history stays as it is."""
+        started = perf_counter_ns()
+        other = load(path)
+        constants = sum(n.op == "Constant" and not n.domain for n in other.graph.nodes)
+        info = StateInfo(OTHER, OTHER - len(self.log), Path(path).name, len(other.graph.nodes), constants, opened_bytes(other), other.opset)  # fmt: skip
+        self.other, self._other_info, self.shown = other, info, "A→B"
+        self._note(f"owb compare {quote(self.path)} {quote(Path(path))}", f"b = wb.load({str(path)!r})", perf_counter_ns() - started, f"{info.nodes} nodes", None)  # fmt: skip
+        return info
+
+    def put_a(self, number: int) -> None:
+        """Compare with another step."""
+        self.a = number
+        if self.same:
+            self.shown = "A"
+
+    def put_b(self, number: int) -> None:
+        """B goes to a step; later steps can be redone until something else is changed."""
+        self.other, self._other_info = None, None
+        while self.history.tip > number:
+            self.undo()
+        while self.history.tip < number:
+            self.redo()
+        if self.same:
+            self.shown = "A"
+
+    # ── changes ────────────────────────────────────────────────────────────────────────────────────────────────────
+
     def dry_run(self, progress: Progress | None = None, cancel: Cancel | None = None) -> Any:
-        """Count for every rule where it would apply to B and where it refuses."""
+        """Count for every rule where it would apply to B and where it refuses; once for a state."""
         from passes.optimize import dry_run
 
-        return dry_run(self.model("B"), progress=progress, cancel=cancel)
+        key, model = self.key("B"), self.model("B")
+        if key not in self.results.dry_runs:
+            self.results.dry_runs[key] = dry_run(model, progress=progress, cancel=cancel)
+        return self.results.dry_runs[key]
 
     def optimize(
         self,
@@ -132,9 +209,14 @@ class Bench:
         self, *, mode: str = "static", progress: Progress | None = None, cancel: Cancel | None = None, **options: Any
     ) -> Any:
         """Quantize B on the session's data without keeping it; the history does not move."""
-        import workbench
+        return self._run("quantize", ["B"], {"mode": mode, "data": self.data, **options}, progress, cancel)
 
-        return workbench.quantize(self.model("B"), mode, self.data, progress=progress, cancel=cancel, **options)
+    def sensitivity(self, *, progress: Progress | None = None, cancel: Cancel | None = None, **options: Any) -> Any:
+        """Rank B's nodes by what 8 bits in each alone do to the outputs."""
+        started = perf_counter_ns()
+        result = self._run("sensitivity", ["B"], {"data": self.data, **options}, progress, cancel)
+        self._note("owb quantize B --sensitivity", "sensitivity(model, data)", perf_counter_ns() - started, f"{len(result.nodes)} nodes", None)  # fmt: skip
+        return result
 
     def keep_quantized(self, result: Any, *, mode: str = "static", **options: Any) -> Step:
         """Make the result of `try_quantize` a step."""
@@ -162,35 +244,92 @@ class Bench:
         result = self.try_quantize(mode=mode, progress=progress, cancel=cancel, **options)
         return self.keep_quantized(result, mode=mode, **options)
 
-    def profile(self, slot: str, *, runs: int = 12, engine: str = "embedded", feeds: Mapping[str, Any] | None = None,
-                progress: Progress | None = None, cancel: Cancel | None = None) -> Any:  # fmt: skip
-        """Measure a slot and remember it beside the state."""
-        import workbench
+    # ── measurements ───────────────────────────────────────────────────────────────────────────────────────────────
 
-        started = perf_counter_ns()
-        number = self.a if slot == "A" else self.b
-        result = workbench.profile(self.model(slot), feeds, runs, engine=engine, progress=progress, cancel=cancel)
-        self._profiles[number, engine] = result
-        self._note(f"owb profile {slot} --engine {engine} --runs {runs}", f"wb.profile(model, runs={runs}, engine={engine!r})",
-                   perf_counter_ns() - started, f"{result.sum_ns / 1e6:.2f} ms", None)  # fmt: skip
+    def _run(self, job: str, slots: Sequence[str], options: dict[str, Any], progress: Progress | None, cancel: Cancel | None) -> Any:  # fmt: skip
+        if self.runner is not None:
+            return self.runner(job, [self.info(s) for s in slots], options, progress, cancel)
+        return jobs.run(job, [self.model(s) for s in slots], options, progress, cancel)
+
+    def profile(
+        self, slot: str, *, runs: int = 12, engine: str = "embedded", threads: int = 1, dims: dict[str, int] | None = None,
+        progress: Progress | None = None, cancel: Cancel | None = None,
+    ) -> Any:  # fmt: skip
+        """Measure a slot and remember it beside the state.
+
+        dims  sizes for open axes; the usual ones without
+        """
+        started, key = perf_counter_ns(), self.key(slot)
+        options = {"runs": runs, "engine": engine, "threads": threads, "dims": dims or {}}
+        result = self._run("profile", [slot], options, progress, cancel)
+        self.results.keep_profile(key, engine, result)
+        words = "".join(f" --dim {k}={v}" for k, v in (dims or {}).items())
+        self._note(
+            f"owb profile {slot} --engine {engine} --runs {runs} --threads {threads}{words}",
+            f"wb.profile(model, runs={runs}, engine={engine!r}, threads={threads})",
+            perf_counter_ns() - started,
+            f"{result.sum_ns / 1e6:.2f} ms",
+            None,
+        )
         return result
 
     def last_profile(self, slot: str, engine: str = "embedded") -> Any:
         """The last profile of the state in a slot, or None."""
-        return self._profiles.get((self.a if slot == "A" else self.b, engine))
+        return self.results.profile(self.key(slot), engine)
 
     def compare(
-        self, *, feeds: Mapping[str, Any] | None = None, progress: Progress | None = None, cancel: Cancel | None = None
+        self, *, tolerance: float | None = None, progress: Progress | None = None, cancel: Cancel | None = None
     ) -> Any:
         """Run A and B on the same inputs and line up what they share."""
-        import workbench
-
-        started = perf_counter_ns()
-        result = workbench.compare(self.model("A"), self.model("B"), feeds, progress=progress, cancel=cancel)
+        started, pair = perf_counter_ns(), (self.key("A"), self.key("B"))
+        result = self._run("compare", ["A", "B"], {"tolerance": tolerance}, progress, cancel)
+        self.results.comparisons.pop(pair, None)
+        self.results.comparisons[pair] = result
         self._note(
             "owb compare A B", "wb.compare(a, b)", perf_counter_ns() - started, f"{len(result.values)} values", None
         )
         return result
+
+    def delta(self) -> Any:
+        """How B differs from A in structure; once for a pair."""
+        from workbench.delta import diff
+
+        pair = (self.key("A"), self.key("B"))
+        if pair not in self.results.deltas:
+            self.results.deltas[pair] = diff(self.model("A"), self.model("B"))
+        return self.results.deltas[pair]
+
+    # ── what a screen looks up ─────────────────────────────────────────────────────────────────────────────────────
+
+    def card(self, slot: str = "") -> Summary:
+        """What a slot's model is; once for a state."""
+        key, model = self.key(slot), self.model(slot or self.shown)
+        if key not in self.results.cards:
+            self.results.cards[key] = inspect(model)
+        return self.results.cards[key]
+
+    def lookup(self, slot: str = "", *, complete: bool = False) -> Lookup:
+        """The nodes of a slot: names at once, shapes and costs with `complete`."""
+        slot = slot or self.shown
+        key, model, profile = self.key(slot), self.model(slot), self.results.profile(self.key(slot))
+        known = self.results.lookups.get(key)
+        if known is not None and known.model is model and known.profile is profile and (known.known or not complete):
+            return known
+        facts = known.known if known is not None and known.model is model else None
+        made = Lookup(model, profile, estimate(model) if complete and facts is None else facts)
+        self.results.lookups[key] = made
+        return made
+
+    def findings(self, progress: Progress | None = None, cancel: Cancel | None = None, slot: str = "") -> Findings:
+        """What the checks say of a slot; once for a state."""
+        from workbench.findings import check
+
+        key, model = self.key(slot), self.model(slot or self.shown)
+        if key not in self.results.findings:
+            self.results.findings[key] = check(model, progress=progress, cancel=cancel)
+        return cast("Findings", self.results.findings[key])
+
+    # ── history and files ──────────────────────────────────────────────────────────────────────────────────────────
 
     def undo(self) -> StateInfo | None:
         """B goes one step back."""
@@ -204,7 +343,7 @@ class Bench:
         """The steps up to B as a recipe's text."""
         from workbench.recipe import recipe_of, write_recipe
 
-        done = [step.options for step in self.history.steps[1 : self.b + 1]]
+        done = [step.options for step in self.history.steps[1 : self.history.tip + 1]]
         return write_recipe(recipe_of(done, self.path.name))
 
     def save_recipe(self, path: str | Path) -> Path:
@@ -212,7 +351,11 @@ class Bench:
         target = Path(path)
         target.write_text(self.recipe(), encoding="utf-8")
         self._note(
-            f"owb recipe export {quote(target)}", f"bench.save_recipe({str(target)!r})", 0, f"{self.b} steps", None
+            f"owb recipe export {quote(target)}",
+            f"bench.save_recipe({str(target)!r})",
+            0,
+            f"{self.history.tip} steps",
+            None,
         )
         return target
 
@@ -236,14 +379,14 @@ class Bench:
     def _moved(self, word: str, info: StateInfo | None) -> StateInfo | None:
         if info is not None:
             self._note(f"owb {word}", f"history.{word}()", 0, f"step {info.number}", info.number)
-            if self.a == self.b:
+            if self.same:
                 self.shown = "A"
         return info
 
     def _step(
         self, model: Model, title: str, started: int, report: Any, *, command: str, python: str, options: dict[str, Any]
     ) -> Step:
-        before = self.info("B").nodes
+        before = self.info_of(self.history.tip).nodes
         step = self.history.add(model, title, command=command, python=python, options=options, report=report)
         if self.shown == "A":
             self.shown = "B"

@@ -1,88 +1,135 @@
-"""Everything the graph views ask about one model state, computed once and looked up by place."""
+"""Everything the graph views ask about one model state, computed once and looked up by place.
+
+Names and scopes come first and cost little; shapes and costs are learnt afterwards, in the background, and make a new lookup
+with the same rows.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from exec.ir import Model
+from exec.ir import Model, no_gc
 from workbench import nodes
 from workbench.detail import NodeDetail, node_detail
-from workbench.nodes import Measures, NodeId, NodeTable
-from workbench.scopes import Scope, scope_tree
-from workbench.shapes import inferred
+from workbench.estimate import Estimate, estimate
+from workbench.nodes import NodeId, NodeTable
+from workbench.scopes import Scope, parts, scope_tree
+
+NUMBERS = ("time", "MACs", "bytes", "params")
 
 
 class Lookup:
     """Nodes, scopes and details of one state.
 
     profile  a `Profile` of the same state: gives the time column
+    known    shapes and costs; without them the file's own value_info serves
     """
 
-    def __init__(self, model: Model, profile: Any = None) -> None:
-        self.model = model
-        self.timed = profile is not None
-        self.shapes = inferred(model)
-        self.table: NodeTable = nodes.node_table(model, self._measures(profile), self.shapes)
-        self.row_of: dict[NodeId, int] = {node_id: row for row, node_id in enumerate(self.table.id)}
-        self.places = {id(node): node_id for node, node_id in zip(self.table.node, self.table.id, strict=True)}
-        self._total_ns = sum(t for t in self.table.time_ns if t is not None)
-        self._total_macs = sum(m for m in self.table.macs if m is not None)
+    def __init__(self, model: Model, profile: Any = None, known: Estimate | None = None) -> None:
+        self.model, self.known = model, known
+        self.profile = profile
+        with no_gc():
+            self.table: NodeTable = nodes.node_table(model, shapes=known.shapes if known is not None else {})
+            self.row_of: dict[NodeId, int] = {node_id: row for row, node_id in enumerate(self.table.id)}
+            self.places = {id(node): node_id for node, node_id in zip(self.table.node, self.table.id, strict=True)}
+            if known is not None:
+                costs = [known.costs.get(i) for i in self.table.id]
+                self.table = replace(
+                    self.table,
+                    macs=tuple(None if c is None else c.macs for c in costs),
+                    bytes=tuple(None if c is None else c.bytes_read + c.bytes_written for c in costs),
+                )
+            if profile is not None:
+                self.table = replace(self.table, time_ns=tuple(self._times()))
 
-    def _measures(self, profile: Any) -> Measures:
-        if profile is None:
-            return nodes.NOTHING
-        by_name = {row.name: row for row in profile.nodes if row.name}
-        found = [
-            (node, by_name[node.name])
-            for _, graph in nodes.graphs(self.model)
-            for node in graph.nodes
-            if node.name in by_name
+    @classmethod
+    def complete(cls, model: Model, profile: Any = None) -> Lookup:
+        """With shapes and costs, at once."""
+        return cls(model, profile, estimate(model))
+
+    @property
+    def timed(self) -> bool:
+        """Whether the time column has numbers."""
+        return self.profile is not None
+
+    @property
+    def shapes(self) -> dict[int, tuple[str, nodes.Shape | None]]:
+        """id(tensor) → (dtype, shape), as far as known."""
+        return self.known.shapes if self.known is not None else {}
+
+    def _times(self) -> list[float | None]:
+        """Medians by name; nodes without one by operator and place."""
+        named = {row.name: row.median_ns for row in self.profile.nodes if row.name}
+        placed = {(row.op, row.index): row.median_ns for row in self.profile.nodes if not row.name}
+        return [
+            named.get(name) if name else placed.get((op, node.index))
+            for name, op, node in zip(self.table.name, self.table.op, self.table.id, strict=True)
         ]
-        return Measures(
-            {id(n): t.macs for n, t in found if t.macs is not None},
-            {
-                id(n): t.bytes_read + t.bytes_written
-                for n, t in found
-                if t.bytes_read is not None and t.bytes_written is not None
-            },
-            {id(n): t.median_ns for n, t in found},
-        )
+
+    # ── scopes ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
         """The tree that the names spell."""
-        return scope_tree(self.table.scope)
+        with no_gc():
+            return scope_tree(self.table.scope)
+
+    def scope_totals(self, measure: str) -> dict[str, float]:
+        """Sum of a measure below every scope; the root's is the whole."""
+        if measure not in self._scope_totals:
+            total: dict[str, float] = {}
+            for scope, value in zip(self.table.scope, self.column(measure), strict=True):
+                if value:
+                    for path in ("", *parts(scope)):
+                        total[path] = total.get(path, 0.0) + value
+            self._scope_totals[measure] = total
+        return self._scope_totals[measure]
 
     @cached_property
-    def _scope_time(self) -> dict[str, float]:
-        from workbench.scopes import parts
+    def _scope_totals(self) -> dict[str, dict[str, float]]:
+        return {}
 
-        total: dict[str, float] = {}
-        for scope, time in zip(self.table.scope, self.table.time_ns, strict=True):
-            for path in ("", *parts(scope)):
-                total[path] = total.get(path, 0.0) + (time or 0.0)
-        return total
+    # ── numbers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def column(self, measure: str) -> tuple[float | None, ...]:
+        """The values of a measure, one a row: "time", "MACs", "bytes" or "params"."""
+        return {
+            "time": self.table.time_ns, "MACs": self.table.macs, "bytes": self.table.bytes, "params": self.table.params,
+        }[measure]  # fmt: skip
+
+    def total(self, measure: str) -> float:
+        """The sum over all rows."""
+        if measure not in self._totals:
+            self._totals[measure] = float(sum(v for v in self.column(measure) if v is not None))
+        return self._totals[measure]
+
+    @cached_property
+    def _totals(self) -> dict[str, float]:
+        return {}
+
+    def share(self, row: int, measure: str = "") -> float | None:
+        """The row's part of a measure; of time, or of the MACs without a profile, when none is named."""
+        measure = measure or ("time" if self.timed else "MACs")
+        value, total = self.column(measure)[row], self.total(measure)
+        return value / total if value is not None and total else None
+
+    @cached_property
+    def dtypes(self) -> Counter[str]:
+        """How many nodes make each type."""
+        return Counter(self.table.dtype)
+
+    # ── search and detail ──────────────────────────────────────────────────────────────────────────────────────────
 
     def find(self, query: str, scope: str = "") -> list[int]:
         """Rows that satisfy the query and lie in the scope; order of the graph."""
         rows = nodes.select(self.table, query)
         if not scope:
             return rows
-        below = (scope + "/", scope + ".")
-        return [r for r in rows if self.table.scope[r] == scope or self.table.scope[r].startswith(below)]
-
-    def share(self, row: int) -> float | None:
-        """The row's share of the measured time, or of the MACs, None when neither is known."""
-        if self._total_ns:
-            time = self.table.time_ns[row]
-            return None if time is None else time / self._total_ns
-        macs = self.table.macs[row]
-        return macs / self._total_macs if macs is not None and self._total_macs else None
-
-    def scope_share(self, scope: Scope) -> float | None:
-        """The scope's share of the measured time, None without a profile."""
-        return self._scope_time.get(scope.path, 0.0) / self._total_ns if self._total_ns else None
+        below, of = (scope + "/", scope + "."), self.table.scope
+        return [r for r in rows if of[r] == scope or of[r].startswith(below)]
 
     def detail(self, row: int) -> NodeDetail:
         """One node in full."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import FORMATS, budget_options, feed_options
+from workbench.cli.options import FORMATS, budget_options, feed_options, kernels_option
 from workbench.cli.output import emit, progress_bar, say
 
 _ENGINES = ["embedded", "onnxruntime", "reference"]
@@ -14,6 +14,7 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
 @click.argument("before", type=click.Path(), metavar="A")
 @click.argument("after", type=click.Path(), metavar="B")
 @feed_options
+@kernels_option
 @click.option("--engine", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs both.")
 @click.option("--engine-a", type=click.Choice(_ENGINES), help="What runs A, if not --engine.")
 @click.option("--engine-b", type=click.Choice(_ENGINES), help="What runs B, if not --engine.")
@@ -42,7 +43,7 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
 @click.option("--json", "format", flag_value="json", help="Short for --format json.")
 @budget_options
 def command(
-    before: str, after: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, engine_a: str | None, engine_b: str | None,
+    before: str, after: str, inputs: str | None, dims: tuple[str, ...], seed: int, kernels: str, engine: str, engine_a: str | None, engine_b: str | None,
     max_error: float | None, save_baseline: str | None, baseline: str | None, whole: bool, format: str,
 ) -> int:  # fmt: skip
     """Run A and B on the same inputs and line up every value they share: the first that differs, and where it was lost.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names
+from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names, rules_option
 from workbench.cli.output import emit, progress_bar, say
 
 
@@ -39,11 +39,12 @@ from workbench.cli.output import emit, progress_bar, say
     help="Run the result against the original, and undo what changed the numbers.",
 )
 @click.option("--dry-run", is_flag=True, help="Count what each rule would do; change nothing.")
+@rules_option
 @feed_options
 @format_options
 @budget_options
 def command(
-    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, dry_run: bool,
+    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, dry_run: bool, rule_files: tuple[str, ...],
     inputs: str | None, dims: tuple[str, ...], seed: int, format: str,
 ) -> int:  # fmt: skip
     """Rewrite MODEL: fold, fuse and clean up, every change named and the result verified.
@@ -53,13 +54,15 @@ def command(
     import workbench
     from passes import optimize as optimizer
     from workbench import feeding
+    from workbench.plugins import load_rules
     from workbench.render.optimizing import report_tables
     from workbench.saving import save_result
 
     opened = workbench.load(model)
+    rules = load_rules(rule_files)
     chosen = list(passes) or "default"
     if dry_run:
-        report = optimizer.dry_run(opened, chosen, skip=skip, opset=opset, target=target)
+        report = optimizer.dry_run(opened, chosen, skip=skip, opset=opset, target=target, rules=rules)
         emit(report, "dry-run", report_tables(report), format)
         return 0
     feeds = (
@@ -67,7 +70,15 @@ def command(
     )
     with progress_bar() as progress:
         result = workbench.optimize(
-            opened, chosen, skip=skip, opset=opset, target=target, feeds=feeds, verify=verify, progress=progress
+            opened,
+            chosen,
+            skip=skip,
+            opset=opset,
+            target=target,
+            rules=rules,
+            feeds=feeds,
+            verify=verify,
+            progress=progress,
         )
     if output:
         save_result(result.model, output)

@@ -99,6 +99,40 @@ def budget_options(function: F) -> F:
     return function
 
 
+def rules_option(function: F) -> F:
+    """`--rules FILE`: rules of one's own; nothing is loaded unless it is named here."""
+    return click.option(
+        "--rules",
+        "rule_files",
+        multiple=True,
+        type=click.Path(),
+        metavar="FILE.py",
+        help="Rules of your own; may be repeated.",
+    )(function)
+
+
+def _kernels(_: click.Context, __: click.Parameter, value: str) -> str:
+    """A variant's name as it is; a Python file is loaded, and its kernels are used wherever they fit."""
+    if not value.endswith(".py"):
+        return value
+    from workbench.plugins import load_kernels
+
+    load_kernels(value)
+    return "auto"
+
+
+def kernels_option(function: F) -> F:
+    """`--kernels`: a variant of ours, or a Python file with kernels for operators nobody has."""
+    return click.option(
+        "--kernels",
+        callback=_kernels,
+        default="auto",
+        show_default=True,
+        metavar="WHICH",
+        help="auto, numpy, compiled or plain; or FILE.py with kernels of your own.",
+    )(function)
+
+
 def engine_option(function: F) -> F:
     return click.option(
         "--engine",

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from workbench.cli.options import budget_options, engine_option, feed_options, format_options, model_argument
+from workbench.cli.options import (
+    budget_options,
+    engine_option,
+    feed_options,
+    format_options,
+    kernels_option,
+    model_argument,
+)
 from workbench.cli.output import emit, progress_bar, say
 
 
@@ -18,13 +25,7 @@ from workbench.cli.output import emit, progress_bar, say
 @click.option("--runs", type=click.IntRange(3), default=20, show_default=True, help="Timed runs, after a warm-up.")
 @click.option("--seconds", type=float, metavar="S", help="Stop after this time, at least three runs.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of the engine.")
-@click.option(
-    "--kernels",
-    type=click.Choice(["auto", "numpy", "plain"]),
-    default="auto",
-    show_default=True,
-    help="Kernels of the embedded engine.",
-)
+@kernels_option
 @click.option(
     "--fuse/--no-fuse",
     default=True,

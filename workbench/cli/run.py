@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import budget_options, engine_option, feed_options, format_options, model_argument
+from workbench.cli.options import (
+    budget_options,
+    engine_option,
+    feed_options,
+    format_options,
+    kernels_option,
+    model_argument,
+)
 from workbench.cli.output import emit, say
 
 
@@ -12,6 +19,7 @@ from workbench.cli.output import emit, say
 @model_argument
 @feed_options
 @engine_option
+@kernels_option
 @click.option(
     "--outputs", "names", metavar="A,B", help="Values to give instead of the outputs; any intermediate value by name."
 )
@@ -20,7 +28,7 @@ from workbench.cli.output import emit, say
 @format_options
 @budget_options
 def command(
-    model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, names: str | None,
+    model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, kernels: str, names: str | None,
     save_inputs: str | None, save_outputs: str | None, format: str,
 ) -> None:  # fmt: skip
     """Run MODEL once and show what comes out: shape, range and mean of every output.
@@ -38,7 +46,7 @@ def command(
     if save_inputs:
         feeding.save_npz(save_inputs, feeds.values)
     wanted = [n.strip() for n in names.split(",")] if names else None
-    values = workbench.Session(opened, engine).run(feeds.values, wanted)
+    values = workbench.Session(opened, engine, kernels=kernels).run(feeds.values, wanted)
     if save_outputs:
         feeding.save_npz(save_outputs, values)
     result, table = describe_values(values)

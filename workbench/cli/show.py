@@ -29,7 +29,7 @@ def command(model: str, name: str, save: str | None, format: str) -> None:
     from workbench.tensors import tensor_rows, tensor_stats
 
     opened = workbench.load(model)
-    lookup = Lookup(opened)
+    lookup = Lookup.complete(opened)
     labels = [lookup.table.label(r) for r in range(len(lookup.table))]
     if name in labels:
         detail = lookup.detail(labels.index(name))
