@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from passes.base import Rewrite
 
 
+_loaded_kernels: set[Path] = set()
+
+
 def load_file(path: str | Path) -> ModuleType:
     """Import a Python file by path; an error in it names the file and the line."""
     file = Path(path)
@@ -64,7 +67,10 @@ def load_rules(paths: tuple[str, ...]) -> list[Rewrite]:
 
 
 def load_kernels(path: str | Path) -> None:
-    """Import a file whose `@kernel` functions register themselves."""
+    """Import a file whose `@kernel` functions register themselves; one that was loaded already is not loaded again."""
+    file = Path(path).resolve()
+    if file in _loaded_kernels:
+        return
     from exec.kernels import registry
 
     registry.load_families()
@@ -74,3 +80,4 @@ def load_kernels(path: str | Path) -> None:
         raise OptionError(
             "no kernel in this file", str(path), hint='decorate a function with @kernel("MyOp", domain="my")'
         )
+    _loaded_kernels.add(file)
