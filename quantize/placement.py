@@ -13,6 +13,11 @@ PRESETS: tuple[Preset, ...] = ("balanced", "fast", "full")
 LEAST_INTENSITY = {"balanced": 64.0, "fast": 32.0, "full": 0.0}
 """Multiply-adds per element read and written below which int8 saves nothing in a runtime (and often costs accuracy)."""
 
+LEAST_SHARE = 0.02
+LEAST_OF_AVERAGE = 0.25
+"""`balanced`: a node below this share of all multiply-adds (or below this part of the average chosen one) is left out.
+Measured on PP-OCR: +1.4 to +4 dB at the same latency."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compute:

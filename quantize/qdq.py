@@ -8,33 +8,26 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array
-from exec.ir import Constant, Graph, Node, Variable
+from exec.ir import Constant, Graph, Names, Node, Variable
 from quantize.numerics import Params
 
 
 class Writer:
     """Collects edits of one graph and applies them in one pass over its nodes."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, names: Names | None = None) -> None:
         self.graph = graph
         self.before: dict[int, list[Node]] = defaultdict(list)
         self.after: dict[int, list[Node]] = defaultdict(list)
-        self._taken: set[str] | None = None
+        self._names = names
         self._weights: dict[tuple[Any, ...], Variable] = {}
         self._reads: dict[int, Variable] = {}
 
     def name(self, wish: str) -> str:
         """A name nobody has yet."""
-        if self._taken is None:
-            self._taken = {t.name for n in self.graph.nodes for t in (*n.inputs, *n.outputs)} | {
-                n.name for n in self.graph.nodes
-            }
-            self._taken |= {t.name for t in (*self.graph.inputs, *self.graph.outputs)}
-        name, number = wish, 1
-        while name in self._taken:
-            name, number = f"{wish}_{number}", number + 1
-        self._taken.add(name)
-        return name
+        if self._names is None:
+            self._names = Names(self.graph)
+        return self._names.unique(wish)
 
     def constant(self, name: str, values: Array) -> Constant:
         """A new initializer."""

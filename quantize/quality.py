@@ -18,7 +18,7 @@ from quantize.report import OutputQuality
 from quantize.samples import Sample
 
 MOST_SLICES = 64
-FINAL = ("Softmax", "LogSoftmax", "Sigmoid")
+FINAL = ("Softmax", "LogSoftmax")
 
 
 @dataclass
@@ -94,7 +94,7 @@ def decibels(signal: float, noise: float) -> float:
 class Judge:
     """Expected outputs of some samples, and what another model makes of them.
 
-    wanted  value compared → name in the report; by default the outputs, or what a last Softmax or Sigmoid is made of
+    wanted  value compared → name in the report; by default the outputs, or what a last Softmax is made of
     """
 
     samples: Sequence[Sample]
@@ -106,7 +106,7 @@ class Judge:
     def of(cls, model: Model, samples: Iterable[Sample], *, logits: bool = False) -> Judge:
         """Run the float model on `samples`.
 
-        logits  compare before a last Softmax or Sigmoid: behind it a single decided position hides all others
+        logits  compare before a last Softmax: behind it a single decided position hides all others
         """
         kept = list(samples)
         wanted = {(_before(o) if logits else o.name): o.name for o in model.graph.outputs}

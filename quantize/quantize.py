@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from exec.errors import OptionError, nearest
-from exec.ir import Model
+from exec.ir import Constant, Model, walk
 from exec.progress import Cancel, Progress
+from quantize.compress import compress
+from quantize.cpu import cpu_findings
+from quantize.dynamic import quantize_dynamic
 from quantize.findings import Finding
 from quantize.numerics import TYPES
 from quantize.observers import METHODS
 from quantize.placement import PRESETS
+from quantize.prepare import WIDE_OPSET, prepared
+from quantize.qoperator import to_qoperator
 from quantize.quality import Judge
-from quantize.report import QuantizeReport, QuantizeResult
-from quantize.samples import samples_of
-from quantize.selection import name_nodes
+from quantize.ranges import Ranges, loaded_ranges
+from quantize.report import QuantizedNode, QuantizedTensor, QuantizeReport, QuantizeResult, SearchPoint
+from quantize.samples import Samples, samples_of
+from quantize.search import Search, target_of
 from quantize.static import Options, build, measure
 
+JUDGED = 4
+STORED_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 MODES = ("static", "dynamic", "weight-only")
 FORMATS = ("qdq", "qoperator")
-LEAST_OPSET = 13  # DequantizeLinear has an axis from here on
+ACTIVATIONS = ("u8", "s8", "u16", "s16")
+WEIGHTS = ("s8", "u8", "s4", "u4")
 LOST_DB = 15.0
+INTEGER_OPS = frozenset((
+    "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "MatMulNBits", "DynamicQuantizeLSTM",
+))  # fmt: skip
+
+
+@dataclass
+class Work:
+    """What a mode hands back.
+
+    kept   samples to judge by
+    macs   multiply-adds of all products
+    """
+
+    model: Model
+    data: str
+    samples: int
+    kept: Sequence[Any]
+    nodes: Sequence[QuantizedNode]
+    tensors: Sequence[QuantizedTensor]
+    findings: list[Finding]
+    optimized_bytes: int
+    macs: int = 0
+    search: tuple[SearchPoint, ...] = ()
 
 
 def quantize(
@@ -39,7 +76,7 @@ def quantize(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     preset: str = "balanced",
-    ranges: Mapping[str, tuple[float, float]] | None = None,
+    ranges: Ranges = None,
     target: Any = None,
     opset: int | None = None,
     feeds: Any = None,
@@ -49,65 +86,143 @@ def quantize(
 ) -> QuantizeResult:
     """Quantize `model`; the argument is never changed. The float model is optimized first, so that what is fused is measured fused.
 
-    mode      "static": ranges measured on `data`
+    mode      "static": ranges measured on `data`; "dynamic": ranges of activations measured in every run; "weight-only": float activations
+    weights   "s8" and "u8"; "s4" and "u4" for weight-only, in blocks
+    block_size  weight-only: elements of a row that share a scale (32 with 4 bits)
+    format    "qdq", or "qoperator": integer operators (weight-only: com.microsoft MatMulNBits)
     data      samples: a path, a list of dicts, a callable, a number of generated ones (see `quantize.samples`)
     method    how a range is chosen: "auto" by what the next activation makes of it, "minmax", "moving-average", "percentile", "entropy", "mse"
     preset    which nodes are worth 8 bits: "balanced", "fast" (more of them), "full" (all that can be)
     include, exclude   nodes by name, operator, pattern or scope; a selector that matches nothing is an error
-    ranges    {tensor: (low, high)} given instead of measured, as a calibration that was saved
+    ranges    {tensor: (low, high)} given instead of measured, or the path of a calibration that was saved
+    target    dB, a metric of the model, or `quantize.search.Target`: the mix of float and 8 bits is searched
     feeds     samples to judge the result by; the first calibration samples otherwise
     """
     began = perf_counter()
-    _known("mode", mode, ("static",))
-    _known("format", format, ("qdq",))
-    _known("activations", activations, ("u8", "s8", "u16", "s16"))
-    _known("weights", weights, ("s8", "u8"))
+    _known("mode", mode, MODES)
+    _known("format", format, FORMATS)
+    _known("activations", activations, ACTIVATIONS)
+    _known("weights", weights, WEIGHTS if mode == "weight-only" else WEIGHTS[:2])
     _known("method", method, METHODS)
     _known("preset", preset, PRESETS)
+    if format == "qoperator" and mode == "static" and TYPES[activations].bits > 8:
+        raise OptionError("QOperator has no 16-bit activations", hint="format='qdq'")
     options = Options(
-        activations, weights, per_channel, method, "gptq", preset, tuple(include), tuple(exclude), dict(ranges or {})
+        activations, weights, per_channel, method, "gptq", preset, tuple(include), tuple(exclude), loaded_ranges(ranges)
     )  # fmt: skip
-    findings: list[Finding] = []
-    already = sum(
-        n.op in ("DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "ConvInteger", "MatMulInteger")
-        for n in model.graph.nodes
-    )
-    if already:
-        findings.append(
-            Finding(
-                "Q002",
-                "warning",
-                "",
-                f"{already} nodes of the model compute on integers already",
-                "quantize the float original instead",
-            )
-        )
-    work = _prepared(model, opset, options, findings, progress, cancel)
-    samples = samples_of(work, data)
-    if samples.generated:
-        hint = "--data FILE: accuracy on real inputs is not known without it"
-        findings.append(Finding("Q001", "warning", "", samples.source, hint))
-    measured = measure(work, samples, options, progress=progress, cancel=cancel)
-    built = build(measured)
-    measured.products.clear()
-    measured.rounded.clear()
-    findings += [*measured.findings, *built.findings]
-    if not built.nodes:
+    findings = already_quantized(model)
+    if target is not None and mode != "static":
+        raise OptionError(f"a target for mode {mode!r}", hint="only static quantization is searched")
+    if mode == "static":
+        work = _static(model, data, options, format, target, opset, findings, progress, cancel)
+    else:
+        work = _of_weights(model, data, options, mode, format, block_size, opset, findings, progress, cancel)
+    if not work.nodes:
         hint = "--preset full takes every one that can be"
         findings.append(Finding("Q050", "warning", "", "no node was worth or fit for 8 bits", hint))
-    judged_by = [feeds] if isinstance(feeds, Mapping) else measured.calibration.kept if feeds is None else list(feeds)
-    outputs = Judge.of(model, judged_by).outputs(built.model, cancel=cancel)
+    judged_by = [feeds] if isinstance(feeds, Mapping) else work.kept if feeds is None else list(feeds)
+    outputs = Judge.of(model, judged_by).outputs(work.model, cancel=cancel)
     findings += [
         Finding("Q040", "warning", o.name, f"{o.sqnr_db:.1f} dB against the original", "leave nodes out with --exclude, or calibrate with other data")
         for o in outputs if o.sqnr_db < LOST_DB
     ]  # fmt: skip
-    macs = sum(n.macs for n in built.nodes)
+    macs = sum(n.macs for n in work.nodes)
     report = QuantizeReport(
-        mode, format, activations, weights, per_channel, method, preset, samples.source, measured.calibration.samples, (model.opset, built.model.opset),
-        built.nodes, built.tensors, outputs, tuple(findings), weight_bytes(model), weight_bytes(built.model),
-        _count(built.model, "QuantizeLinear"), _count(built.model, "DequantizeLinear"), macs, measured.chosen.macs, perf_counter() - began,
+        mode, format, activations, weights, per_channel, method, preset, work.data, work.samples, (model.opset, work.model.opset),
+        tuple(work.nodes), tuple(work.tensors), outputs, tuple(findings), weight_bytes(model), work.optimized_bytes, weight_bytes(work.model),
+        _count(work.model, "QuantizeLinear"), _count(work.model, "DequantizeLinear"), macs, work.macs, perf_counter() - began, work.search,
     )  # fmt: skip
-    return QuantizeResult(built.model, report)
+    return QuantizeResult(work.model, report)
+
+
+def _static(
+    model: Model, data: Any, options: Options, format: str, target: Any, opset: int | None, findings: list[Finding], progress: Progress | None, cancel: Cancel | None
+) -> Work:  # fmt: skip
+    goal = None if target is None else target_of(target)
+    float_model = prepared(model, opset, options, findings, progress, cancel)
+    samples = samples_of(float_model, data)
+    _warn_of_generated(samples, findings)
+    keep = JUDGED if goal is None else 2 * JUDGED
+    measured = measure(
+        float_model, samples, options, every=goal is not None, keep=keep, progress=progress, cancel=cancel
+    )
+    kept = measured.calibration.kept
+    points: tuple[SearchPoint, ...] = ()
+    if goal is None:
+        built = build(measured)
+    else:
+        # the last of the kept samples are not searched with: the report judges by them
+        judge = Judge.of(float_model, kept[:JUDGED], logits=True)
+        found = Search(measured, judge, goal, progress, cancel).run()
+        built, points, kept = found.built, found.points, kept[JUDGED:] or kept
+        if not found.reached:
+            hint = "a lower target, other data, or a repair; the best mix found is kept"
+            findings.append(
+                Finding(
+                    "Q041",
+                    "warning",
+                    "",
+                    f"the best of {len(points)} mixes has {max(p.db for p in points):.1f} dB",
+                    hint,
+                )
+            )
+        if found.stopped:
+            findings.append(Finding("Q042", "note", "", f"{found.stopped}, {len(points)} mixes were tried"))
+    findings += [*measured.findings, *built.findings, *cpu_findings(options.activations, options.weights)]
+    if format == "qoperator":
+        written = to_qoperator(built.model.graph)
+        findings.append(
+            Finding("Q031", "note", "", ", ".join(f"{n} {op}" for op, n in sorted(written.items())) or "none")
+        )
+    return Work(
+        built.model,
+        samples.source,
+        measured.calibration.samples,
+        kept,
+        built.nodes,
+        built.tensors,
+        findings,
+        weight_bytes(float_model),
+        measured.chosen.macs,
+        points,
+    )
+
+
+def _of_weights(
+    model: Model, data: Any, options: Options, mode: str, format: str, block_size: int | None, opset: int | None, findings: list[Finding],
+    progress: Progress | None, cancel: Cancel | None,
+) -> Work:  # fmt: skip
+    """Dynamic and weight-only: samples only judge the result."""
+    packed = format == "qoperator"
+    blocked = mode == "weight-only" and (block_size is not None or TYPES[options.weights].bits < 8)
+    work = prepared(model, opset, options, findings, progress, cancel, least=WIDE_OPSET if blocked else 0)
+    before = weight_bytes(work)
+    samples = samples_of(work, JUDGED if data is None else data)
+    _warn_of_generated(samples, findings)
+    if mode == "dynamic":
+        nodes, remarks = quantize_dynamic(
+            work, options.weights, per_channel=options.per_channel, include=tuple(options.include), exclude=tuple(options.exclude), preset=options.preset
+        )  # fmt: skip
+    else:
+        nodes, remarks = compress(
+            work, options.weights, per_channel=options.per_channel, block_size=block_size, include=tuple(options.include), exclude=tuple(options.exclude), packed=packed
+        )  # fmt: skip
+    findings += remarks
+    kept = list(islice(samples, JUDGED))
+    return Work(work, samples.source, len(kept), kept, nodes, (), findings, before)
+
+
+def _warn_of_generated(samples: Samples, findings: list[Finding]) -> None:
+    if samples.generated:
+        hint = "--data FILE: accuracy on real inputs is not known without it"
+        findings.append(Finding("Q001", "warning", "", samples.source, hint))
+
+
+def already_quantized(model: Model) -> list[Finding]:
+    """A finding when the model computes on integers already."""
+    count = sum(n.op in INTEGER_OPS for n in model.graph.nodes)
+    text = f"{count} nodes of the model compute on integers already"
+    return [Finding("Q002", "warning", "", text, "quantize the float original instead")] if count else []
 
 
 def _known(option: str, value: str, known: Sequence[str]) -> None:
@@ -115,31 +230,15 @@ def _known(option: str, value: str, known: Sequence[str]) -> None:
         raise OptionError(f"no {option} {value!r}", why=f"there are {', '.join(known)}", hint=nearest(value, known))
 
 
-def _prepared(
-    model: Model, opset: int | None, options: Options, findings: list[Finding], progress: Progress | None, cancel: Cancel | None
-) -> Model:  # fmt: skip
-    """The float model, optimized and at an opset that can say what is written; named selectors still find their nodes."""
-    from passes.optimize import optimize
-
-    least = max(LEAST_OPSET, 21 if TYPES[options.activations].bits > 8 else 0)
-    wanted = opset or max(model.opset, least)
-    if wanted > model.opset:
-        findings.append(Finding("Q030", "note", "", f"opset {model.opset} → {wanted}"))
-    raised = wanted if wanted != model.opset else None
-    result = optimize(
-        model, "default", opset=raised, target="onnxruntime", verify=False, progress=progress, cancel=cancel
-    ).model
-    name_nodes(result.graph)
-    return result
-
-
 def weight_bytes(model: Model) -> int:
-    """Bytes of all constants, each once."""
-    from exec.ir import Constant
-
-    found = {
-        id(t): t.nbytes for n in model.graph.nodes for t in (*n.inputs, *n.attrs.values()) if isinstance(t, Constant)
-    }
+    """Bytes of all constants in a file, each once, those in subgraphs too."""
+    found: dict[int, int] = {}
+    for graph in walk(model.graph):
+        for node in graph.nodes:
+            for tensor in (*node.inputs, *node.attrs.values()):
+                if isinstance(tensor, Constant):
+                    bits = STORED_BITS.get(str(tensor.dtype), 8 * np.dtype(tensor.dtype).itemsize)
+                    found[id(tensor)] = -(-math.prod(tensor.shape) * bits // 8)
     return sum(found.values())
 
 

@@ -52,11 +52,30 @@ class OutputQuality:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchPoint:
+    """One mix a search tried.
+
+    nodes   in 8 bits
+    db      SQNR of the worst output, before a last Softmax, on the samples searched with
+    macs    multiply-adds in 8 bits
+    """
+
+    nodes: tuple[str, ...]
+    db: float
+    macs: int
+    metric: float | None
+    latency: float | None
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
 class QuantizeReport:
     """Everything a quantization did and left.
 
     macs_int8   multiply-adds taken in 8 bits, of macs_total
+    before_bytes, optimized_bytes, after_bytes   weights of the original, of the optimized float model, of the result
     quantize_linear, dequantize_linear   nodes in the result
+    search      the mixes an automatic quantization tried, in order
     """
 
     mode: str
@@ -74,12 +93,14 @@ class QuantizeReport:
     outputs: tuple[OutputQuality, ...]
     findings: tuple[Finding, ...]
     before_bytes: int
+    optimized_bytes: int
     after_bytes: int
     quantize_linear: int
     dequantize_linear: int
     macs_int8: int
     macs_total: int
     seconds: float
+    search: tuple[SearchPoint, ...] = ()
 
     def of(self, code: str) -> tuple[Finding, ...]:
         """The findings of one code."""

@@ -88,12 +88,13 @@ class Built:
 
 
 def measure(
-    model: Model, samples: Samples, options: Options, *, every: bool = False, progress: Progress | None = None, cancel: Cancel | None = None
+    model: Model, samples: Samples, options: Options, *, every: bool = False, keep: int = 4, progress: Progress | None = None, cancel: Cancel | None = None
 ) -> Measured:  # fmt: skip
     """Choose nodes and run the samples once.
 
     model  the caller's own copy, optimized, with named nodes
     every  watch all nodes that can be quantized, not only those that pay: a search may take any of them
+    keep   samples kept to judge by
     """
     toposort(model.graph)
     runner = Runner(model, samples)
@@ -123,7 +124,7 @@ def measure(
     for group in (observers, products, reaches, parts):
         for name, watcher in group.items():
             watchers.setdefault(name, []).append(watcher)
-    seen = runner.watch(watchers, progress=progress, cancel=cancel)
+    seen = runner.watch(watchers, keep=keep, progress=progress, cancel=cancel)
     findings = list(chosen.findings)
     spans = {n: _span(n, t, observers, options, outputs, findings) for n, t in tensors.items()}
     remarks = [outlier(n, r) for n, r in reaches.items()]
@@ -182,7 +183,8 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
     ranges = {n: _params(measured.spans[n], options) for n in region.values}
     findings: list[Finding] = []
     writing = Writing(model.graph, options.weights, options.per_channel, options.activations, region, ranges, findings)
-    writing.write(chosen, measured.products, measured.rounded)
+    products = measured.products if options.rounding == "gptq" else {}
+    writing.write(chosen, products, measured.rounded)
     if chosen and (options.halves if halves is None else halves):
         count, saved = store_halves(model.graph, writing.writer)
         if count:

@@ -1,0 +1,49 @@
+"""How much time a quantized model takes of the float one's: measured in turns, so that a busy machine slows both."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from statistics import median
+from time import perf_counter, thread_time
+from typing import Any
+
+from exec.arrays import Value
+from exec.engines import Engine, open_engine
+from exec.ir import Model
+
+PAIRS = 15
+SECONDS = 3.0
+
+
+def engine_name() -> str:
+    """onnxruntime where it is installed: only there are QDQ graphs computed on integers."""
+    return "onnxruntime" if importlib.util.find_spec("onnxruntime") else "embedded"
+
+
+class Stopwatch:
+    """The float model, ready to be compared with."""
+
+    def __init__(self, model: Model, feeds: Mapping[str, Value]) -> None:
+        self.engine, self.feeds = engine_name(), feeds
+        self._float = self._open(model)
+
+    def _open(self, model: Model) -> Engine:
+        engine = open_engine(model, self.engine, threads=1)
+        engine.run(self.feeds)
+        return engine
+
+    def ratio(self, model: Model) -> float:
+        """Median of the ratios of pairs of runs, on one thread."""
+        other = self._open(model)
+        ratios: list[float] = []
+        until = perf_counter() + SECONDS
+        while len(ratios) < PAIRS and (perf_counter() < until or not ratios):
+            ratios.append(self._time(other) / max(self._time(self._float), 1e-9))
+        return median(ratios)
+
+    def _time(self, engine: Any) -> float:
+        """CPU time of this thread: an engine with one thread computes in it."""
+        began = thread_time()
+        engine.run(self.feeds)
+        return thread_time() - began

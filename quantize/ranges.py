@@ -1,0 +1,56 @@
+"""A calibration that was saved: ranges by tensor name, as JSON a person can read and change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from exec.errors import OptionError
+from quantize.report import QuantizeReport
+
+Ranges = Mapping[str, tuple[float, float]] | str | Path | None
+KIND = "quantization-ranges"
+
+
+class RangesFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The file's content; `method` and `data` say where the numbers are from."""
+
+    ranges: dict[str, tuple[float, float]]
+    kind: str = KIND
+    version: int = 1
+    method: str = ""
+    data: str = ""
+
+
+def save_ranges(report: QuantizeReport, path: str | Path) -> None:
+    """Write the ranges a quantization chose; `quantize(ranges=path)` takes them instead of measuring."""
+    content = RangesFile({t.name: (t.low, t.high) for t in report.tensors}, method=report.method, data=report.data)
+    Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+
+
+def loaded_ranges(source: Ranges) -> dict[str, tuple[float, float]]:
+    """{tensor: (low, high)} from a mapping or a file."""
+    if source is None or isinstance(source, Mapping):
+        found = {name: (float(low), float(high)) for name, (low, high) in (source or {}).items()}
+        where = ""
+    else:
+        where = str(source)
+        try:
+            content = msgspec.json.decode(Path(source).read_bytes(), type=RangesFile)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise OptionError(
+                "saved ranges cannot be read", where, str(error), "write them with --save-ranges"
+            ) from None
+        if content.kind != KIND or content.version != 1:
+            raise OptionError(
+                f"{content.kind!r} version {content.version} is no file of ranges", where, f"{KIND!r} version 1 is read"
+            )
+        found = content.ranges
+    for name, (low, high) in found.items():
+        if not low <= high or low in (float("-inf"), float("inf")) or high == float("inf"):
+            raise OptionError(
+                f"the range of '{name}' is [{low}, {high}]", where, "two finite numbers are needed, the smaller first"
+            )
+    return found

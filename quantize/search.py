@@ -1,0 +1,208 @@
+"""The best mix of float and 8 bits that reaches a target: orderings of nodes, judged prefix by prefix, the best always kept.
+
+Noises of single nodes nearly add up, so an order by noise per gain has its good mixes among its prefixes. The preset's own choice
+without its noisiest nodes is a second order: on recognisers it wins. A search can be stopped at any time; what it found so far counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+from exec.errors import Cancelled, OptionError
+from exec.ir import Model
+from exec.progress import Cancel, Progress, report
+from quantize.choose import Choice
+from quantize.latency import Stopwatch
+from quantize.quality import Judge
+from quantize.report import SearchPoint
+from quantize.sensitivity import NodeSensitivity, ranked
+from quantize.static import Built, Measured, build
+
+Metric = Callable[[Model], float]
+BREAK_EVEN = 24.0  # multiply-adds per element moved at which int8 neither saves nor costs time (measured, AVX512-VNNI)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a search is to reach; one of the first three.
+
+    db       SQNR of the worst output (before a last Softmax), with as few multiply-adds in float as possible
+    metric   a function of the model, larger is better: at most `drop` below the float model's, or at least `least`
+    latency  time as a share of the float model's, with as little noise as possible; measured in onnxruntime where it is installed
+    seconds  after which the best found so far is taken
+    """
+
+    db: float | None = None
+    metric: Metric | None = None
+    latency: float | None = None
+    drop: float = 0.005
+    least: float | None = None
+    seconds: float = 60.0
+
+
+def target_of(given: Any) -> Target:
+    """A number is dB, a function is a metric."""
+    if isinstance(given, Target):
+        found = given
+    elif isinstance(given, (int, float)) and not isinstance(given, bool):
+        found = Target(db=float(given))
+    elif callable(given):
+        found = Target(metric=given)
+    else:
+        raise OptionError(
+            f"a target of type {type(given).__name__}",
+            hint="a number of dB, a function of the model, or quantize.search.Target",
+        )
+    if sum(v is not None for v in (found.db, found.metric, found.latency)) != 1:
+        raise OptionError("a target names one of db, metric and latency")
+    return found
+
+
+@dataclass
+class Searched:
+    """The best mix.
+
+    reached  whether it meets the target
+    points   everything that was tried, in order
+    """
+
+    built: Built
+    names: frozenset[str]
+    reached: bool
+    points: tuple[SearchPoint, ...]
+    stopped: str = ""
+
+
+@dataclass
+class Search:
+    """One search over a measured model."""
+
+    measured: Measured
+    judge: Judge
+    target: Target
+    progress: Progress | None = None
+    cancel: Cancel | None = None
+    points: list[SearchPoint] = field(default_factory=list)
+    best: SearchPoint | None = None
+    _began: float = field(default_factory=perf_counter)
+    _goal: float = 0.0
+    _watch: Stopwatch | None = None
+    _built: Built | None = None
+
+    def run(self) -> Searched:
+        """Search until the orders are through, the time is up or the user stops; the best is kept all along."""
+        stopped = ""
+        gains = {c.node.name: gain_of(c) for c in self.measured.chosen.possible}
+        default = [c.node.name for c in self.measured.chosen.taken]
+        try:
+            self._prepare()
+            if self._try(default) and self.target.latency is None:
+                return self._result("")
+            useful = {n for n, g in gains.items() if g > 0} | set(default)
+            nodes = ranked(
+                self._only(useful), replace(self.judge, samples=self.judge.samples[:2], expected=self.judge.expected[:2]),
+                progress=self.progress, cancel=self._stop,
+            )  # fmt: skip
+            for order in orders(nodes, gains, default):
+                self._bisect(order)
+        except Cancelled:
+            stopped = "stopped" if self.cancel is not None and self.cancel() else f"after {self.target.seconds:.0f} s"
+            if not self.points:
+                raise
+        return self._result(stopped)
+
+    def _only(self, names: set[str]) -> Measured:
+        chosen = self.measured.chosen
+        return replace(
+            self.measured, chosen=replace(chosen, possible=tuple(c for c in chosen.possible if c.node.name in names))
+        )
+
+    def _prepare(self) -> None:
+        target, model = self.target, self.measured.model
+        if target.metric is not None:
+            self._goal = target.least if target.least is not None else float(target.metric(model)) - target.drop
+        elif target.latency is not None:
+            self._watch = Stopwatch(model, self.judge.samples[0])
+            self._goal = target.latency
+        else:
+            self._goal = target.db or 0.0
+
+    def _stop(self) -> bool:
+        return perf_counter() - self._began > self.target.seconds or (self.cancel is not None and self.cancel())
+
+    def _bisect(self, order: Sequence[str]) -> None:
+        """Find the longest prefix that is good enough (for a latency: the shortest that is fast enough)."""
+        low, high = 0, len(order)
+        while low < high:
+            middle = (low + high + 1) // 2 if self.target.latency is None else (low + high) // 2
+            if middle == 0:
+                break
+            met = self._try(order[:middle])
+            if self.target.latency is None:
+                low, high = (middle, high) if met else (low, middle - 1)
+            else:
+                low, high = (low, middle) if met else (middle + 1, high)
+
+    def _try(self, names: Iterable[str]) -> bool:
+        """Build and judge one mix; whether it meets the target."""
+        key = frozenset(names)
+        known = next((p for p in self.points if frozenset(p.nodes) == key), None)
+        if known is not None:
+            return known.met
+        if self._stop() and self.points:
+            raise Cancelled("the search was stopped")
+        report(self.progress, len(self.points), 0, f"trying {len(key)} nodes in 8 bits")
+        built = build(self.measured, key, halves=False)
+        db = self.judge.sqnr_db(built.model)
+        macs = sum(n.macs for n in built.nodes)
+        metric = None if self.target.metric is None else float(self.target.metric(built.model))
+        latency = None if self._watch is None else self._watch.ratio(built.model)
+        met = self._meets(db, metric, latency)
+        point = SearchPoint(tuple(sorted(key)), db, macs, metric, latency, met)
+        self.points.append(point)
+        if self.best is None or self._better(point, self.best):
+            self.best = point
+        return met
+
+    def _meets(self, db: float, metric: float | None, latency: float | None) -> bool:
+        if metric is not None:
+            return metric >= self._goal
+        return latency <= self._goal if latency is not None else db >= self._goal
+
+    def _better(self, new: SearchPoint, old: SearchPoint) -> bool:
+        if new.met != old.met:
+            return new.met
+        if self.target.latency is not None:
+            return new.db > old.db if new.met else (new.latency or math.inf) < (old.latency or math.inf)
+        if new.met:
+            return (new.macs, new.db) > (old.macs, old.db)
+        return (new.metric or 0.0, new.db) > (old.metric or 0.0, old.db)
+
+    def _result(self, stopped: str) -> Searched:
+        assert self.best is not None
+        names = frozenset(self.best.nodes)
+        return Searched(build(self.measured, names), names, self.best.met, tuple(self.points), stopped)
+
+
+def gain_of(choice: Choice) -> float:
+    """What 8 bits save, in multiply-adds: those of the node less what its conversions cost; nothing where there is no kernel."""
+    node, weight = choice.node, choice.layer.weight
+    if node.op == "ConvTranspose" or not choice.intensity:
+        return 0.0
+    if node.op == "Conv" and (weight.shape[1] <= 4 or (int(node.attrs.get("group", 1)) > 1 and weight.shape[1] == 1)):
+        return 0.0
+    return choice.macs * (1.0 - BREAK_EVEN / choice.intensity)
+
+
+def orders(nodes: Sequence[NodeSensitivity], gains: dict[str, float], default: Sequence[str]) -> list[list[str]]:
+    """Nodes in the order they are taken in: by noise per gain, and the preset's by noise alone."""
+    noise = {n.name: n.noise for n in nodes}
+    useful = [n.name for n in nodes if gains[n.name] > 0]
+    taken = [n for n in default if n in noise]
+    by_ratio = sorted(useful, key=lambda n: noise[n] / gains[n])
+    by_noise = sorted(taken, key=lambda n: noise[n])
+    return [by_ratio, by_noise] if taken else [by_ratio]

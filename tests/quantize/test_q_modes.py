@@ -1,0 +1,201 @@
+"""Dynamic, weight-only and QOperator: accepted by the checker and by onnxruntime, and right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+from exec.errors import OptionError
+from exec.metrics import sqnr_db
+from quantize.compress import blocks, unblocked
+from quantize.numerics import TYPES
+from workbench import Model, Session, load, quantize
+
+R = np.random.default_rng(1)
+LEAST_DB = 30.0  # 8 bits of a well-scaled layer
+LEAST_DB_4 = 15.0  # 4 bits in blocks
+
+
+def f32(*shape: int) -> Any:
+    return R.standard_normal(shape).astype(np.float32)
+
+
+def build(text: str, opset: int = 17, **weights: Any) -> Model:
+    proto = parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
+    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), k) for k, v in weights.items())
+    return load(proto)
+
+
+def checked(model: Model, given: dict[str, Any]) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """The result's proto, and what the embedded engine computes, which is what onnxruntime computes."""
+    proto = model.to_proto()
+    onnx.checker.check_model(proto)
+    got = Session(load(proto)).run(given)
+    ort = pytest.importorskip("onnxruntime")
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    for name, want in zip(got, session.run(None, given), strict=True):
+        scale = float(np.abs(want).max())
+        np.testing.assert_allclose(got[name], want, rtol=0, atol=ONE_STEP * scale)
+    return proto, got
+
+
+ONE_STEP = 1.5 / 255
+"""Ties round differently in the integer kernels of runtimes: one step of 8 bits."""
+
+CONV = "g (float[1,8,9,9] x) => (float[1,16,9,9] y) { a = Conv<pads=[1,1,1,1]>(x, w, b) y = Relu(a) }"
+CASES = {
+    "matmul": ("g (float[3,64] x) => (float[3,32] y) { y = MatMul(x, w) }", {"w": (64, 32)}),
+    "matmul3": ("g (float[2,3,64] x) => (float[2,3,32] y) { y = MatMul(x, w) }", {"w": (2, 64, 32)}),
+    "gemm": ("g (float[3,64] x) => (float[3,32] y) { y = Gemm<alpha=0.5,beta=2.0>(x, w, b) }", {"w": (64, 32), "b": (32,)}),
+    "gemm_t": ("g (float[3,64] x) => (float[3,32] y) { y = Gemm<transB=1>(x, w, b) }", {"w": (32, 64), "b": (1, 32)}),
+    "gemm_full_bias": ("g (float[3,64] x) => (float[3,32] y) { y = Gemm<beta=0.5>(x, w, b) }", {"w": (64, 32), "b": (3, 32)}),
+    "conv": (CONV, {"w": (16, 8, 3, 3), "b": (16,)}),
+    "grouped": (CONV.replace("pads=", "group=2,pads="), {"w": (16, 4, 3, 3), "b": (16,)}),
+}  # fmt: skip
+
+
+def case(name: str) -> tuple[Model, dict[str, Any]]:
+    text, shapes = CASES[name]
+    model = build(text, **{n: f32(*s) for n, s in shapes.items()})
+    shape = model.inputs[0].shape
+    assert shape is not None
+    return model, {"x": f32(*shape)}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_dynamic_computes_on_integers_and_gives_float(name: str, per_channel: bool) -> None:
+    model, given = case(name)
+    result = quantize(model, "dynamic", [given], preset="full", per_channel=per_channel)
+    proto, got = checked(result.model, given)
+    ops = {n.op_type for n in proto.graph.node}
+    assert "DynamicQuantizeLinear" in ops
+    assert {"ConvInteger", "MatMulInteger"} & ops
+    assert not {"Conv", "Gemm", "MatMul"} & ops
+    assert sqnr_db(Session(model).run(given)["y"], got["y"]) > LEAST_DB
+
+
+def test_dynamic_leaves_convolutions_float_and_says_why() -> None:
+    model, given = case("conv")
+    report = quantize(model, "dynamic", [given]).report
+    assert [f.message for f in report.of("Q003")] == ["runtimes compute ConvInteger slower than a float Conv"]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("weights", ["s8", "u8"])
+def test_weight_only_8_bit_stores_a_quarter(name: str, weights: str) -> None:
+    model, given = case(name)
+    result = quantize(model, "weight-only", [given], weights=weights)
+    _, got = checked(result.model, given)
+    assert result.report.after_bytes < result.report.before_bytes / 2
+    assert sqnr_db(Session(model).run(given)["y"], got["y"]) > LEAST_DB
+
+
+@pytest.mark.parametrize("weights", ["s4", "u4"])
+@pytest.mark.parametrize("format", ["qdq", "qoperator"])
+@pytest.mark.parametrize("name", ["matmul", "gemm", "gemm_t"])
+def test_weight_only_4_bit_in_blocks(name: str, weights: str, format: str) -> None:
+    model, given = case(name)
+    result = quantize(model, "weight-only", [given], weights=weights, format=format)
+    if format == "qoperator" and "gemm" in name:
+        result.model.to_proto()
+    proto, got = checked(result.model, given)
+    ops = {n.op_type for n in proto.graph.node}
+    assert ("MatMulNBits" in ops) is (format == "qoperator" and name == "matmul")
+    assert result.report.after_bytes < result.report.before_bytes / 4
+    assert sqnr_db(Session(model).run(given)["y"], got["y"]) > LEAST_DB_4
+
+
+@pytest.mark.parametrize("kind", ["s4", "u4", "s8", "u8"])
+def test_blocks_lose_no_more_than_half_a_step_each(kind: str) -> None:
+    weight = f32(40, 70)
+    weight[:, 32:64] *= 1000
+    made = blocks(weight, TYPES[kind], 1, 32)
+    assert made.scale.shape == (40, 3)
+    gap = np.abs(unblocked(made) - weight)
+    clipped = np.repeat(np.abs(made.scale), 32, 1)[:, :70]
+    assert np.median(gap / clipped) < 0.5
+    assert sqnr_db(weight[:, :32], unblocked(made)[:, :32]) > LEAST_DB_4
+
+
+def test_weight_only_reaches_into_the_bodies_of_control_flow() -> None:
+    text = """g (bool c, float[2,32] x) => (float[2,32] y) {
+        y = If (c) <then_branch = t () => (float[2,32] a) { a = MatMul(x, w) }, else_branch = e () => (float[2,32] b) { b = Neg(x) }>
+    }"""
+    model = build(text, w=f32(32, 32))
+    given = {"c": np.asarray(True), "x": f32(2, 32)}
+    result = quantize(model, "weight-only", [given])
+    _, got = checked(result.model, given)
+    assert len(result.report.nodes) == 1
+    assert result.report.after_bytes < result.report.before_bytes / 2
+    assert sqnr_db(Session(model).run(given)["y"], got["y"]) > LEAST_DB
+    static = quantize(model, data=[given], preset="full").report
+    assert [f.code for f in static.findings if f.code == "Q070"] == ["Q070"]
+
+
+def test_a_weight_read_twice_is_stored_once() -> None:
+    text = "g (float[2,32] x) => (float[2,32] y, float[2,32] z) { y = MatMul(x, w) t = Neg(x) z = MatMul(t, w) }"
+    result = quantize(build(text, w=f32(32, 32)), "weight-only", [{"x": f32(2, 32)}])
+    assert sum(n.op_type == "DequantizeLinear" for n in result.model.to_proto().graph.node) == 1
+
+
+NET = """g (float[1,8,8,8] x) => (float[1,10] y) {
+    a = Conv<pads=[1,1,1,1]>(x, w1, b1)  r = Relu(a)  p = MaxPool<kernel_shape=[2,2],strides=[2,2]>(r)
+    c = Conv<pads=[1,1,1,1]>(p, w2, b2)  s = Add(c, p)  d = Conv(s, w3, b3)  u = Relu(d)
+    f = Flatten(u)  y = Gemm<transB=1>(f, w4, b4)
+}"""
+
+
+def net() -> Model:
+    shapes = {"w1": (8, 8, 3, 3), "b1": (8,), "w2": (8, 8, 3, 3), "b2": (8,), "w3": (8, 8, 1, 1), "b3": (8,), "w4": (10, 128), "b4": (10,)}  # fmt: skip
+    return build(NET, **{n: (f32(*s) / np.sqrt(max(1, np.prod(s[1:])))).astype(np.float32) for n, s in shapes.items()})
+
+
+@pytest.mark.parametrize("activations", ["u8", "s8"])
+def test_qoperator_has_no_float_between_integer_operators(activations: str) -> None:
+    model, given = net(), {"x": f32(1, 8, 8, 8)}
+    result = quantize(model, data=[given], preset="full", format="qoperator", activations=activations)
+    proto, got = checked(result.model, given)
+    ops = [n.op_type for n in proto.graph.node]
+    assert ops.count("QLinearConv") == 3
+    assert ops.count("QLinearAdd") == 1
+    assert ops.count("QGemm") == 1
+    assert ops.count("QuantizeLinear") == 1
+    assert "DequantizeLinear" not in ops
+    assert "Relu" not in ops
+    assert sqnr_db(Session(model).run(given)["y"], got["y"]) > LEAST_DB - 5
+
+
+def test_qoperator_and_qdq_compute_the_same() -> None:
+    model, given = net(), {"x": f32(1, 8, 8, 8)}
+    qdq = quantize(model, data=[given], preset="full").model
+    integer = quantize(model, data=[given], preset="full", format="qoperator").model
+    want, got = Session(qdq).run(given)["y"], Session(integer).run(given)["y"]
+    np.testing.assert_allclose(got, want, rtol=0, atol=2 * ONE_STEP * float(np.abs(want).max()))
+
+
+def test_qoperator_refuses_16_bit_activations() -> None:
+    with pytest.raises(OptionError, match="16-bit"):
+        quantize(net(), data=[{"x": f32(1, 8, 8, 8)}], format="qoperator", activations="u16")
+
+
+@pytest.mark.parametrize("activations", ["u16", "s16"])
+def test_16_bit_activations_raise_the_opset_and_are_nearly_exact(activations: str) -> None:
+    model, given = net(), {"x": f32(1, 8, 8, 8)}
+    result = quantize(model, data=[given], preset="full", activations=activations)
+    proto, got = checked(result.model, given)
+    assert proto.opset_import[0].version >= 21
+    assert "Q030" in {f.code for f in result.report.findings}
+    narrow = quantize(model, data=[given], preset="full").report.outputs[0].sqnr_db
+    assert sqnr_db(Session(model).run(given)["y"], got["y"]) > narrow
+
+
+def test_4_bit_weights_are_for_weight_only() -> None:
+    with pytest.raises(OptionError, match="s4"):
+        quantize(net(), data=[{"x": f32(1, 8, 8, 8)}], weights="s4")
