@@ -25,10 +25,11 @@ from workbench.results import Results
 
 if TYPE_CHECKING:
     from workbench.findings import Findings
+    from workbench.lookup import Lookup
 
 Shown = Literal["A", "B", "A→B"]
 OTHER = -1
-"""The number of a second file in slot B; its key is the same."""
+"""The number of a second file in slot B; its key is below zero too."""
 
 Runner = Callable[[str, Sequence[StateInfo], dict[str, Any], Progress | None, Cancel | None], Any]
 """Does one of `workbench.jobs` on states of this bench, wherever."""
@@ -310,13 +311,19 @@ class Bench:
 
     def lookup(self, slot: str = "", *, complete: bool = False) -> Lookup:
         """The nodes of a slot: names at once, shapes and costs with `complete`."""
+        from workbench.lookup import Lookup
+
         slot = slot or self.shown
         key, model, profile = self.key(slot), self.model(slot), self.results.profile(self.key(slot))
         known = self.results.lookups.get(key)
         if known is not None and known.model is model and known.profile is profile and (known.known or not complete):
             return known
         facts = known.known if known is not None and known.model is model else None
-        made = Lookup(model, profile, estimate(model) if complete and facts is None else facts)
+        if complete and facts is None:
+            from workbench.estimate import estimate
+
+            facts = estimate(model)
+        made = Lookup(model, profile, facts)
         self.results.lookups[key] = made
         return made
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exec.ir import Model, no_gc
 from workbench import nodes
 from workbench.detail import NodeDetail, node_detail
-from workbench.estimate import Estimate, estimate
 from workbench.nodes import NodeId, NodeTable
 from workbench.scopes import Scope, parts, scope_tree
+
+if TYPE_CHECKING:
+    from workbench.estimate import Estimate
 
 NUMBERS = ("time", "MACs", "bytes", "params")
 
@@ -48,6 +50,8 @@ class Lookup:
     @classmethod
     def complete(cls, model: Model, profile: Any = None) -> Lookup:
         """With shapes and costs, at once."""
+        from workbench.estimate import estimate
+
         return cls(model, profile, estimate(model))
 
     @property

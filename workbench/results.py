@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from workbench.card import Summary
-from workbench.lookup import Lookup
+if TYPE_CHECKING:
+    from workbench.card import Summary
+    from workbench.lookup import Lookup
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from exec.errors import nearest
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
-    "change": ("infer-shapes", "optimize", "quantize", "edit"),
+    "change": ("infer-shapes", "convert", "optimize", "quantize", "edit"),
     "prove": ("check", "coverage", "verify", "run", "profile", "compare", "diff", "bisect", "reduce"),
     "more": ("recipe", "batch", "report", "test-rules", "explain", "list", "demo"),
 }
