@@ -14,10 +14,12 @@ import numpy as np
 from exec.arrays import Array, Value
 from exec.interpreter import Interpreter
 from exec.lowering.buffers import ALIGNMENT, Slot
-from exec.lowering.builder import Builder, Packs, Step
+from exec.lowering.builder import Builder, Step
 from exec.lowering.fallback import Slots, dynamic_step, static_step
 from exec.lowering.fusion import fuse_units
+from exec.lowering.narrow import CARRIED, carry_wide, round_outputs
 from exec.lowering.ops.concat import place_concats
+from exec.lowering.packs import Packs
 from exec.lowering.registry import lowering_of
 from exec.lowering.units import Unit, Units
 from exec.progress import Cancel, check
@@ -63,7 +65,9 @@ class Plan:
         self.interpreter = interpreter
         self.slots = Slots()
         self.observer: Observer | None = None
-        units = Units(trace, [*outputs, *watched])
+        units = Units(trace, [*outputs, *watched], packs, CARRIED)
+        carry_wide(units)
+        self.narrow = units.narrow
         if options.fuse:
             fuse_units(units, packs, options.jit)
         units.settle()
@@ -119,7 +123,9 @@ class Plan:
             dynamic_step(builder, unit, self.interpreter, self.slots, lambda: self.arena)
             return
         lower = lowering_of(unit)
-        if lower is None or not lower(builder, unit):
+        if lower is not None and lower(builder, unit):
+            round_outputs(builder, unit)
+        else:
             static_step(builder, unit, self.interpreter)
 
     def _watch(self, builder: Builder, number: int) -> None:
@@ -127,7 +133,11 @@ class Plan:
         if slot is None:
             builder.emit(lambda: lambda: self._tell(number, self.slots.values[number]), variant="")
         else:
-            builder.emit(lambda array: lambda: self._tell(number, array), slot, variant="")
+            narrow = self.narrow.get(number)
+            if narrow is not None:
+                builder.emit(lambda array: lambda: self._tell(number, array.astype(narrow)), slot, variant="")
+            else:
+                builder.emit(lambda array: lambda: self._tell(number, array), slot, variant="")
 
     def _tell(self, number: int, value: Value) -> None:
         if self.observer is not None:
@@ -162,7 +172,8 @@ class Plan:
         if number < 0:
             return None
         if number in self.results:
-            return self.results[number].copy()
+            narrow = self.narrow.get(number)
+            return self.results[number].copy() if narrow is None else self.results[number].astype(narrow)
         if number in self.known:
             value = self.known[number]
             return value.copy() if isinstance(value, np.ndarray) else value

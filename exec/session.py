@@ -18,8 +18,8 @@ from exec.errors import EngineMissing, OptionError, nearest
 from exec.expansion import expanded_nodes
 from exec.feedcheck import check_feeds
 from exec.interpreter import Interpreter
-from exec.lowering.builder import Packs
 from exec.lowering.fallback import ShapeChangedError
+from exec.lowering.packs import Packs
 from exec.plan import Options, Plan
 from exec.program import MISSING, flatten, function_key
 from exec.progress import Cancel

@@ -6,7 +6,7 @@ the call (or calls) of a run; it is called once, when the arena exists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.lowering.buffers import Buffer, Slot, place, reshaped
+from exec.lowering.packs import Packs
 from exec.lowering.units import Unit, Units
 
 Step = Callable[[], Any]
@@ -31,35 +32,6 @@ class Emitted:
     slots: tuple[Slot, ...]
     unit: Unit
     variant: str
-
-
-class Packs:
-    """Weights in the layout a step wants, made once per session and shared between its plans."""
-
-    def __init__(self) -> None:
-        self._made: dict[Hashable, Any] = {}
-        self._held: list[Any] = []  # what the keys' ids belong to must stay alive
-
-    def get(self, source: Array, recipe: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make()` returns for the constant `source`, from an earlier call with the same source and recipe if any."""
-        key = (id(source), recipe)
-        if key not in self._made:
-            self._made[key] = make()
-            self._held.append(source)
-        return self._made[key]
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held."""
-        return sum(array.nbytes for made in self._made.values() for array in _arrays(made))
-
-
-def _arrays(made: Any) -> Iterable[Array]:
-    if isinstance(made, np.ndarray):
-        yield made
-    elif isinstance(made, (tuple, list)):
-        for part in made:
-            yield from _arrays(part)
 
 
 class Builder:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +32,13 @@ def static_step(b: Builder, unit: Unit, interpreter: Interpreter) -> None:
     targets = [(n, b.new(n)) for n in unit.outputs if n >= 0]
     sources = [b.input(n) for n in numbers]
     count = len(sources)
+    known = {n: b.units.known[n] for n in numbers if n in b.units.known}  # as they are, not widened
+    narrow = {n: b.units.narrow[n] for n in numbers if n in b.units.narrow}
 
     def bind(*arrays: Array) -> Step:
         wanted = list(zip([n for n, _ in targets], arrays[count:], strict=True))
-        return partial(_run_static, interpreter, operations, numbers, arrays[:count], wanted)
+        given = [known.get(n, a) for n, a in zip(numbers, arrays[:count], strict=True)]
+        return partial(_run_static, interpreter, operations, numbers, given, narrow, wanted)
 
     variants = {interpreter.binding(operation).variant for operation in operations}
     variant = "reference" if "reference" in variants else min(variants)
@@ -53,9 +57,12 @@ def _run_static(
     operations: Sequence[Operation],
     numbers: Sequence[int],
     arrays: Sequence[Array],
+    narrow: Mapping[int, np.dtype[Any]],
     wanted: Sequence[tuple[int, Array]],
 ) -> None:
     values: dict[int, Value] = dict(zip(numbers, arrays, strict=True))
+    for number, kind in narrow.items():
+        values[number] = values[number].astype(kind)
     for operation in operations:
         inputs = [None if n < 0 else values[n] for n in operation.inputs]
         results = interpreter.compute(operation, inputs, values)
@@ -77,10 +84,11 @@ def dynamic_step(b: Builder, unit: Unit, interpreter: Interpreter, slots: Slots,
     # What is read here for the last time is dropped here.
     dead = [n for n in loose if b.last_use.get(n, -1) <= b.position]
     outputs = list(unit.outputs)
+    narrow = {n: b.units.narrow[n] for n in static if n in b.units.narrow}
 
     def bind(*arrays: Array) -> Step:
         fixed = {**known, **dict(zip(static, arrays, strict=True))}
-        return partial(_run_dynamic, interpreter, operation, fixed, loose, dead, outputs, slots, arena())
+        return partial(_run_dynamic, interpreter, operation, fixed, narrow, loose, dead, outputs, slots, arena())
 
     b.emit(bind, *[b.slots[n] for n in static], variant=interpreter.binding(operation).variant)
 
@@ -89,6 +97,7 @@ def _run_dynamic(
     interpreter: Interpreter,
     operation: Operation,
     fixed: dict[int, Value],
+    narrow: Mapping[int, np.dtype[Any]],
     loose: Sequence[int],
     dead: Sequence[int],
     outputs: Sequence[int],
@@ -96,6 +105,8 @@ def _run_dynamic(
     arena: Array,
 ) -> None:
     values = {**fixed, **{n: slots.values[n] for n in loose}}
+    for number, kind in narrow.items():
+        values[number] = values[number].astype(kind)
     inputs = [None if n < 0 else values[n] for n in operation.inputs]
     results = interpreter.compute(operation, inputs, values)
     for number, result in zip(outputs, results, strict=False):

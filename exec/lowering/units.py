@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from exec.arrays import Array, Value
+from exec.lowering.packs import Packs
 from exec.program import MISSING, Operation
 from exec.trace import Spec, Trace
 
@@ -47,14 +48,20 @@ class Unit:
 class Units:
     """The live units of a trace, with who makes and who reads each value.
 
-    wanted  numbers somebody outside asks for: never merged away, never overwritten
+    wanted   numbers somebody outside asks for: never merged away, never overwritten
+    carried  types that live in float32; narrow, the numbers that do, with what they are
     """
 
-    def __init__(self, trace: Trace, wanted: Iterable[int]) -> None:
+    def __init__(
+        self, trace: Trace, wanted: Iterable[int], packs: Packs, carried: Sequence[np.dtype[Any]] = ()
+    ) -> None:
+        self.packs, self.carried = packs, tuple(carried)
         self.specs, self.known = dict(trace.specs), dict(trace.known)
         self.wanted = frozenset(n for n in wanted if n >= 0)
         self.list: list[Unit] = _live(trace, self.wanted)
         self.gone: set[Unit] = set()
+        self.narrow: dict[int, np.dtype[Any]] = {}
+        self._wide: dict[int, Array] = {}
         self.users: dict[int, list[Unit]] = {}
         self.maker: dict[int, Unit] = {}
         self._numbers = len(trace.names)
@@ -69,9 +76,19 @@ class Units:
             self.users.setdefault(number, []).append(unit)
 
     def constant(self, number: int) -> Array | None:
-        """The value of a number that is the same in every run, as an array."""
+        """The value of a number that is the same in every run, as an array; where values are carried wide, wide."""
         value = self.known.get(number)
-        return value if isinstance(value, np.ndarray) else None
+        if not isinstance(value, np.ndarray):
+            return None
+        if self.carried and value.dtype in self.carried:
+            return self._widened(number, value)
+        return value
+
+    def _widened(self, number: int, value: Array) -> Array:
+        wide = self._wide.get(number)
+        if wide is None:
+            wide = self._wide[number] = self.packs.get(value, "wide", lambda: value.astype(np.float32))
+        return wide
 
     def spec(self, number: int) -> Spec | None:
         """Shape and type of a value, constants included."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from exec.lowering.builder import Packs
 from exec.lowering.fusion.affine import fold_affine
 from exec.lowering.fusion.chains import build_chains
 from exec.lowering.fusion.epilogue import attach_epilogues
@@ -11,6 +10,7 @@ from exec.lowering.fusion.hard_swish import match_hard_swish
 from exec.lowering.fusion.layer_norm import match_layer_norm
 from exec.lowering.fusion.pads import fold_pads
 from exec.lowering.fusion.swish import match_swish
+from exec.lowering.packs import Packs
 from exec.lowering.units import Units
 
 

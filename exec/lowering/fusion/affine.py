@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from exec.arrays import Array
-from exec.lowering.builder import Packs
 from exec.lowering.fusion.matching import is_op, only_used_by, other_input
 from exec.lowering.ops.affine import normalization_factors
+from exec.lowering.packs import Packs
 from exec.lowering.units import Unit, Units
 
 FOLDABLE = ("BatchNormalization", "Mul", "Add", "Sub", "Div")

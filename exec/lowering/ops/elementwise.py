@@ -123,6 +123,15 @@ def logical_not(b: Builder, unit: Unit) -> bool:
     return True
 
 
+@lowering("IsNaN")
+def is_nan(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    if x.dtype not in FLOATS:
+        return False
+    b.emit(partial(_unary, np.isnan), b.new(unit.outputs[0]), x)
+    return True
+
+
 def _unary(ufunc: Callable[..., Any], out: Array, x: Array) -> Step:
     return partial(ufunc, x, out)
 
@@ -377,6 +386,10 @@ def cast(b: Builder, unit: Unit) -> bool:
     spec = b.units.specs[unit.outputs[0]]
     if x.constant is not None:
         return False
+    before, after = (b.units.narrow.get(n) for n in (unit.inputs[0], unit.outputs[0]))
+    if after is not None and after != before:  # it will be rounded, so it needs memory of its own
+        b.emit(_cast, b.new(unit.outputs[0]), x)
+        return x.dtype.kind in "fiub"
     if x.dtype == spec.dtype:
         b.alias(unit.outputs[0], x, x.array)
         return True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array
+from exec.errors import ExecutionError
 from exec.kernels.tensor.resize import resize as resize_kernel
 from exec.lowering.buffers import Slot
 from exec.lowering.builder import Builder, Step
@@ -19,10 +20,16 @@ from exec.lowering.units import Unit
 @lowering("Gather")
 def gather(b: Builder, unit: Unit) -> bool:
     x, indices = b.input(unit.inputs[0]), b.units.constant(unit.inputs[1])
-    if indices is None or x.size == 0:
+    if x.size == 0:
         return False
     axis = int(unit.attributes.get("axis", 0)) % x.ndim
     size = x.shape[axis]
+    if indices is None:
+        given, room = b.input(unit.inputs[1]), b.new(unit.outputs[0])
+        if given.size == 0 or not room.contiguous:
+            return False
+        b.emit(partial(_looked_up, axis), room, x, given)
+        return True
     if indices.size and (indices.min() < -size or indices.max() >= size):
         return False  # the kernel says what is wrong
     lead: list[Any] = [slice(None)] * axis
@@ -35,6 +42,19 @@ def gather(b: Builder, unit: Unit) -> bool:
         return False
     b.emit(partial(_taken, wrapped, axis), out, x)
     return True
+
+
+def _looked_up(axis: int, out: Array, x: Array, indices: Array) -> Step:
+    return partial(_take, x, indices, axis, out)
+
+
+def _take(x: Array, indices: Array, axis: int, out: Array) -> None:
+    """Negative indices count from the end; "clip" is numpy's only mode that needs no buffer, so bounds are checked here."""
+    size, low = x.shape[axis], int(indices.min())
+    if low < -size or int(indices.max()) >= size:
+        wrong = low if low < -size else int(indices.max())
+        raise ExecutionError(f"Gather reads index {wrong} of an axis of {size}")
+    np.take(x, indices if low >= 0 else indices % size, axis, out, "clip")
 
 
 def _taken(indices: Array, axis: int, out: Array, x: Array) -> Step:

@@ -16,6 +16,9 @@ from exec.lowering.units import Unit
 
 F32 = np.dtype(np.float32)
 
+SHORT_ROW = 32
+"""Elements up to which a narrow softmax is rounded after every step, as its kernel does it: there the steps can be seen."""
+
 
 def reduced_axes(b: Builder, unit: Unit, rank: int) -> tuple[int, ...] | None:
     """The axes a Reduce op goes over, sorted; None where they are not known."""
@@ -99,6 +102,8 @@ def softmax(b: Builder, unit: Unit) -> bool:
         return False
     axis = int(unit.attributes.get("axis", 1 if unit.opset < 13 else -1))
     axis = axis % x.ndim
+    if unit.outputs[0] in b.units.narrow and x.shape[axis] <= SHORT_ROW:
+        return False
     shape = x.shape
     if unit.opset < 13:
         shape, axis = (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])), 1
