@@ -92,29 +92,14 @@ def run_task(task: Task) -> Row:
             "",
         )
     except BenchError as error:
-        return Row(
-            task.model,
-            task.recipe or "",
-            None,
-            None,
-            None,
-            None,
-            None,
-            perf_counter() - began,
-            f"{error.kind}: {error.what}",
-        )
+        return failed(task, perf_counter() - began, f"{error.kind}: {error.what}")
     except Exception as error:  # a defect in one task must not stop the others; it stands in the table
-        return Row(
-            task.model,
-            task.recipe or "",
-            None,
-            None,
-            None,
-            None,
-            None,
-            perf_counter() - began,
-            f"defect: {type(error).__name__}: {error}",
-        )
+        return failed(task, perf_counter() - began, f"defect: {type(error).__name__}: {error}")
+
+
+def failed(task: Task, seconds: float, error: str) -> Row:
+    """The row of a task that came to nothing."""
+    return Row(task.model, task.recipe or "", None, None, None, None, None, seconds, error)
 
 
 def run_batch(
@@ -154,17 +139,7 @@ def _result(future: Future[Row], task: Task) -> Row:
     error = future.exception()
     if error is None:
         return future.result()
-    return Row(
-        task.model,
-        task.recipe or "",
-        None,
-        None,
-        None,
-        None,
-        None,
-        0.0,
-        f"the worker died: {type(error).__name__}: {error}",
-    )
+    return failed(task, 0.0, f"the worker died: {type(error).__name__}: {error}")
 
 
 def _read_journal(path: str | Path) -> Iterator[tuple[str, Row]]:

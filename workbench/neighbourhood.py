@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from exec.errors import OptionError, nearest
 from exec.ir import Model
 from workbench.drawing.dag import Box, Drawing, draw
-from workbench.lookup import Lookup
 from workbench.nodes import NodeTable, neighbours, node_table
 from workbench.render import units
 from workbench.render.text import display_name
@@ -31,10 +30,14 @@ class Excerpt:
     edges: tuple[tuple[int, int], ...]
 
 
-def picture_of(lookup: Lookup, rows: Sequence[int]) -> tuple[Sequence[int], Drawing]:
-    """The rows of a table as a drawing, boxes in their order."""
-    table = lookup.table
-    return rows, picture(_excerpt(table, rows))
+def near(table: NodeTable, start: Sequence[int], hops: int) -> list[int]:
+    """Rows within `hops` wires of the given ones, in order."""
+    row_of = {id(node): r for r, node in enumerate(table.node)}
+    seen, edge = set(start), set(start)
+    for _ in range(hops):
+        edge = {row_of[id(n)] for r in edge for n in neighbours(table.node[r]) if id(n) in row_of} - seen
+        seen |= edge
+    return sorted(seen)
 
 
 def excerpt(model: Model, around: str | None = None, hops: int = 2) -> Excerpt:
@@ -65,12 +68,8 @@ def _near(table: NodeTable, rows: list[int], around: str, hops: int) -> list[int
     start = [r for r in rows if table.label(r) == around]
     if not start:
         raise OptionError(f"no node {around!r}", hint=nearest(around, [table.label(r) for r in rows]))
-    row_of = {id(table.node[r]): r for r in rows}
-    seen, edge = set(start), set(start)
-    for _ in range(hops):
-        edge = {row_of[id(n)] for r in edge for n in neighbours(table.node[r]) if id(n) in row_of} - seen
-        seen |= edge
-    return sorted(seen)
+    inside = set(rows)
+    return [r for r in near(table, start, hops) if r in inside]
 
 
 def picture(part: Excerpt) -> Drawing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from workbench.drawing.canvas import Canvas
@@ -54,9 +54,13 @@ class Drawing:
         return [self.canvas.text(row) for row in range(self.height)]
 
 
-def draw(boxes: Sequence[Box], edges: Sequence[Edge]) -> Drawing:
-    """Lay boxes out in layers and route the edges between them."""
+def draw(boxes: Sequence[Box], edges: Sequence[Edge], heavy: Collection[int] = ()) -> Drawing:
+    """Lay boxes out in layers and route the edges between them.
+
+    heavy  boxes in heavy lines, and the edges between two of them
+    """
     plan = layered(len(boxes), edges)
+    bold = _bold(plan, heavy)
     widths = [max(map(len, b.lines), default=0) + 4 for b in boxes]
     middle = centres(plan, widths)
     stubs_in, stubs_out = _stubs(boxes, plan.cut)
@@ -69,17 +73,18 @@ def draw(boxes: Sequence[Box], edges: Sequence[Edge]) -> Drawing:
         top += any(stubs_in[i] for i in real)
         for item in layer:
             if item >= plan.boxes:
-                canvas.vertical(middle[item], top - 1 if number else top, top + height)
+                canvas.vertical(middle[item], top - 1 if number else top, top + height, heavy=item in bold)
                 continue
             left = middle[item] - widths[item] // 2
             tall = len(boxes[item].lines) + 2
             places[item] = Place(left, top, widths[item], tall, number)
-            _box(canvas, boxes[item], item, left, top, widths[item])
+            canvas.frame(left, top, widths[item], tall, heavy=item in bold)
+            _text(canvas, boxes[item], item, left, top, widths[item])
             if stubs_in[item]:
                 canvas.write(top - 1, left, f"▲ {stubs_in[item]}", item)
             if stubs_out[item]:
                 canvas.write(top + tall, left, f"▸ {stubs_out[item]}", item)
-        top = _route(canvas, plan, by_layer[number], middle, places, top, height, any(stubs_out[i] for i in real))
+        top = _route(canvas, plan, by_layer[number], middle, places, top, height, any(stubs_out[i] for i in real), bold)
     return Drawing(canvas, tuple(places), tuple(tuple(i for i in layer if i < plan.boxes) for layer in plan.order))
 
 
@@ -97,8 +102,23 @@ def _stubs(boxes: Sequence[Box], cut: Sequence[Edge]) -> tuple[list[str], list[s
     return list(map(short, into)), list(map(short, out))
 
 
-def _box(canvas: Canvas, box: Box, item: int, left: int, top: int, width: int) -> None:
-    canvas.frame(left, top, width, len(box.lines) + 2)
+def _bold(plan: Layered, heavy: Collection[int]) -> set[int]:
+    """The heavy boxes, and the dummies on an edge from one of them to another."""
+    bold = set(heavy)
+    if not bold:
+        return bold
+    after: dict[int, int] = {start: end for start, end in plan.links if start >= plan.boxes}
+    for start, end in plan.links:
+        if start in heavy and end >= plan.boxes:
+            line = [end]
+            while line[-1] >= plan.boxes:
+                line.append(after[line[-1]])
+            if line[-1] in heavy:
+                bold.update(line)
+    return bold
+
+
+def _text(canvas: Canvas, box: Box, item: int, left: int, top: int, width: int) -> None:
     for k, line in enumerate(box.lines):
         canvas.write(top + 1 + k, left + 1, f" {line.ljust(width - 4)} ", item)
 
@@ -112,7 +132,7 @@ def _links_by_layer(plan: Layered) -> list[list[Edge]]:
 
 
 def _route(
-    canvas: Canvas, plan: Layered, links: list[Edge], middle: list[int], places: list[Place], top: int, height: int, stubbed: bool
+    canvas: Canvas, plan: Layered, links: list[Edge], middle: list[int], places: list[Place], top: int, height: int, stubbed: bool, bold: set[int]
 ) -> int:  # fmt: skip
     """Draw the links below a layer; returns the first row of the next one.
 
@@ -137,14 +157,14 @@ def _route(
     end_row = start_row + max(len(tracks), 1)
     for start, end in links:
         bottom = places[start].top + places[start].height - 1 if start < plan.boxes else top + height
-        a, b = middle[start], middle[end]
+        a, b, heavy = middle[start], middle[end], start in bold and end in bold
         if a == b:
-            canvas.vertical(a, bottom, end_row)
+            canvas.vertical(a, bottom, end_row, heavy=heavy)
             continue
         row = start_row + track_of[start, end]
-        canvas.vertical(a, bottom, row)
-        canvas.horizontal(row, min(a, b), max(a, b))
-        canvas.vertical(b, row, end_row)
+        canvas.vertical(a, bottom, row, heavy=heavy)
+        canvas.horizontal(row, min(a, b), max(a, b), heavy=heavy)
+        canvas.vertical(b, row, end_row, heavy=heavy)
     return end_row
 
 

@@ -1,0 +1,72 @@
+"""Which nodes a run must wait for: the longest path through the measured times, and how much later every other node could end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+
+from workbench.lookup import Lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Critical:
+    """Of the main graph, if every branch could run at once.
+
+    path      rows of the table, in order
+    length_ns their times added up
+    total_ns  of all nodes
+    slack_ns  row → how much longer the node could take before the run does; 0 on the path
+    rank      row → its place by time, from 1
+    """
+
+    path: tuple[int, ...]
+    length_ns: float
+    total_ns: float
+    slack_ns: dict[int, float]
+    rank: dict[int, int]
+
+    def holds(self, row: int) -> bool:
+        """Whether the row is on the path."""
+        return row in self._members
+
+    @property
+    def _members(self) -> frozenset[int]:
+        return frozenset(self.path)
+
+
+def critical_path(lookup: Lookup) -> Critical:
+    """The path and the slack of a lookup that has times."""
+    table = lookup.table
+    rows = [r for r in range(len(table)) if not table.id[r].graph]
+    row_of = {id(table.node[r]): r for r in rows}
+    time = {r: float(table.time_ns[r] or 0.0) for r in rows}
+    readers = {
+        r: list({row_of[id(n)]: None for t in table.node[r].outputs for n in t.outputs if id(n) in row_of}) for r in rows
+    }
+    graph = nx.DiGraph()
+    graph.add_nodes_from(rows)
+    graph.add_edges_from((r, n) for r in rows for n in readers[r])
+    order = list(nx.topological_sort(graph))
+    start: dict[int, float] = dict.fromkeys(rows, 0.0)
+    before: dict[int, int] = {}
+    for r in order:
+        end = start[r] + time[r]
+        for n in readers[r]:
+            if end > start[n] or n not in before:
+                start[n] = max(end, start[n])
+                before[n] = r
+    last = max(rows, key=lambda r: start[r] + time[r], default=None)
+    length = start[last] + time[last] if last is not None else 0.0
+    latest: dict[int, float] = {}
+    for r in reversed(order):
+        latest[r] = min((latest[n] - time[n] for n in readers[r]), default=length)
+    path = []
+    while last is not None:
+        path.append(last)
+        last = before.get(last)
+    slowest = sorted(rows, key=lambda r: -time[r])
+    return Critical(
+        tuple(reversed(path)), length, sum(time.values()),
+        {r: max(latest[r] - start[r] - time[r], 0.0) for r in rows}, {r: k + 1 for k, r in enumerate(slowest)},
+    )  # fmt: skip
