@@ -65,6 +65,7 @@ class Session:
             raise OptionError(f"threads is {threads}", why="at least one is needed")
         self.model, self.fuse, self.budget = model, fuse, budget
         self.threads = threads or default_threads()
+        self._default_limits = Limits()
         table = {function_key(f.domain, f.name, getattr(f, "overload", "")): f for f in model.graph.functions}
         if table:
             self._limits().expand(expanded_nodes(model.graph, table, function_key), "expanding the model's functions")
@@ -78,7 +79,6 @@ class Session:
         self._seen: dict[str, set[Any]] = {}
         self._unplannable: set[Any] = set()
         self._again: OrderedDict[Any, Callable[..., dict[str, Value]]] = OrderedDict()
-        self._default_limits = Limits()
         self._lock = threading.RLock()
 
     def run(
