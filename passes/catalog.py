@@ -73,6 +73,7 @@ from passes.rules.fuse.norm_affine import FuseNormAffine
 from passes.rules.fuse.not_where import FuseNotWhere
 from passes.rules.fuse.pad_conv import FusePadConv
 from passes.rules.fuse.pad_pool import FusePadPool
+from passes.rules.fuse.parallel_convs import FuseParallelConvs
 from passes.rules.fuse.pow_to_mul import ReplacePow
 from passes.rules.fuse.qdq import EliminateDoubleQuantization, EliminateReluBeforeQuantize, MoveQuantizationThrough
 from passes.rules.fuse.reciprocal_mul import FuseReciprocalMul
@@ -210,6 +211,7 @@ FUSE: tuple[type[Rewrite], ...] = (
     MoveTransposeDown,
     MoveReshapeToConstant,
     ReplaceTransposeByReshape,
+    FuseParallelConvs,
     RemoveZeroBias,
     ReplacePow,
 )
