@@ -18,13 +18,14 @@ from exec.ir import Model, load
 from exec.progress import Cancel, Progress
 from workbench import jobs
 from workbench.card import Summary, inspect
-from workbench.estimate import estimate
 from workbench.history import History, StateInfo, Step, opened_bytes
 from workbench.lookup import Lookup
 from workbench.results import Results
 
 if TYPE_CHECKING:
+    from workbench.criticalpath import Critical
     from workbench.findings import Findings
+    from workbench.lineup import Lineup
     from workbench.lookup import Lookup
 
 Shown = Literal["A", "B", "A→B"]
@@ -299,6 +300,27 @@ class Bench:
         if pair not in self.results.deltas:
             self.results.deltas[pair] = diff(self.model("A"), self.model("B"))
         return self.results.deltas[pair]
+
+    def lineup(self) -> Lineup:
+        """B's nodes beside A's; once for a pair."""
+        from workbench.lineup import line_up
+
+        pair = (self.key("A"), self.key("B"))
+        if pair not in self.results.lineups:
+            self.results.lineups[pair] = line_up(self.lookup("A"), self.lookup("B"), self.delta())
+        return self.results.lineups[pair]
+
+    def critical(self, slot: str = "") -> Critical | None:
+        """The path a run must wait for; None without a profile."""
+        from workbench.criticalpath import critical_path
+
+        lookup = self.lookup(slot)
+        if not lookup.timed:
+            return None
+        key = id(lookup.profile)
+        if key not in self.results.paths:
+            self.results.paths[key] = critical_path(lookup)
+        return self.results.paths[key]
 
     # ── what a screen looks up ─────────────────────────────────────────────────────────────────────────────────────
 

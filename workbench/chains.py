@@ -9,8 +9,25 @@ from workbench.lookup import Lookup
 from workbench.nodes import NodeTable
 
 _HEADS = frozenset(
-    "Conv ConvTranspose Gemm MatMul LSTM GRU RNN Attention If Loop Scan QLinearConv QLinearMatMul FusedConv FusedMatMul "
-    "Concat Split".split()
+    [
+        "Conv",
+        "ConvTranspose",
+        "Gemm",
+        "MatMul",
+        "LSTM",
+        "GRU",
+        "RNN",
+        "Attention",
+        "If",
+        "Loop",
+        "Scan",
+        "QLinearConv",
+        "QLinearMatMul",
+        "FusedConv",
+        "FusedMatMul",
+        "Concat",
+        "Split",
+    ]
 )
 _MOST = 8
 _NAMED = {
@@ -116,7 +133,9 @@ def scoped(lookup: Lookup, rows: Sequence[int], scope: str, apart: Collection[st
             inside.setdefault(below, []).append(r)
         else:
             loose.append(r)
-    out += [Group("scope" if len(m) > 1 else "node", path if len(m) > 1 else "", tuple(m)) for path, m in inside.items()]
+    out += [
+        Group("scope" if len(m) > 1 else "node", path if len(m) > 1 else "", tuple(m)) for path, m in inside.items()
+    ]
     return sorted([*out, *(Group("node", "", (r,)) for r in loose)], key=lambda g: g.rows[0])
 
 

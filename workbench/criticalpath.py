@@ -26,14 +26,6 @@ class Critical:
     slack_ns: dict[int, float]
     rank: dict[int, int]
 
-    def holds(self, row: int) -> bool:
-        """Whether the row is on the path."""
-        return row in self._members
-
-    @property
-    def _members(self) -> frozenset[int]:
-        return frozenset(self.path)
-
 
 def critical_path(lookup: Lookup) -> Critical:
     """The path and the slack of a lookup that has times."""
@@ -42,7 +34,8 @@ def critical_path(lookup: Lookup) -> Critical:
     row_of = {id(table.node[r]): r for r in rows}
     time = {r: float(table.time_ns[r] or 0.0) for r in rows}
     readers = {
-        r: list({row_of[id(n)]: None for t in table.node[r].outputs for n in t.outputs if id(n) in row_of}) for r in rows
+        r: list({row_of[id(n)]: None for t in table.node[r].outputs for n in t.outputs if id(n) in row_of})
+        for r in rows
     }
     graph = nx.DiGraph()
     graph.add_nodes_from(rows)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from workbench.card import Summary
+    from workbench.criticalpath import Critical
+    from workbench.lineup import Lineup
     from workbench.lookup import Lookup
 
 
@@ -16,12 +18,15 @@ class Results:
 
     profiles     (key, engine) → Profile, the newest last
     comparisons  (key of A, key of B) → Comparison, the newest last
+    lineups      the same pair → Lineup; paths: id of a kept profile → Critical
     dry_runs     key → Report; findings: key → Findings; cards: key → Summary
     """
 
     profiles: dict[tuple[int, str], Any] = field(default_factory=dict)
     comparisons: dict[tuple[int, int], Any] = field(default_factory=dict)
     deltas: dict[tuple[int, int], Any] = field(default_factory=dict)
+    lineups: dict[tuple[int, int], Lineup] = field(default_factory=dict)
+    paths: dict[int, Critical] = field(default_factory=dict)
     dry_runs: dict[int, Any] = field(default_factory=dict)
     findings: dict[int, Any] = field(default_factory=dict)
     cards: dict[int, Summary] = field(default_factory=dict)

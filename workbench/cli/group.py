@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -61,10 +62,15 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups = {**COMMANDS, "added": tuple(sorted(set(_plugins()) - _BUILT_IN))}
         for title, names in groups.items():
-            rows = [(n, c.get_short_help_str(70)) for n in names if (c := self.get_command(ctx, n)) is not None]
+            rows = [(n, _purpose(c)) for n in names if (c := self.get_command(ctx, n)) is not None]
             if rows:
                 with formatter.section(title.capitalize()):
                     formatter.write_dl(rows)
+
+
+def _purpose(command: click.Command) -> str:
+    """What a command is for, up to the first stop in its help."""
+    return re.split(r"[:;.]", (command.help or "").strip(), maxsplit=1)[0].replace("\n", " ")
 
 
 def _plugins() -> dict[str, importlib.metadata.EntryPoint]:
