@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -139,6 +138,8 @@ class Rewrite:
     @classmethod
     def page(cls) -> dict[str, str]:
         """The docstring by heading: "" is the first sentence, then What, Why, When, Not, Safety, Source."""
+        import inspect
+
         sections: dict[str, str] = {}
         heading = ""
         for line in inspect.cleandoc(cls.__doc__ or "").splitlines():

@@ -8,10 +8,8 @@ import numpy as np
 
 from exec.arrays import Array, Value
 from exec.errors import BenchError
-from exec.interpreter import Interpreter
 from exec.ir import Node
 from exec.program import Operation, attribute_value
-from exec.threads import blas_threads
 from passes.region import Region
 
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
@@ -41,6 +39,10 @@ def _view(node: Node, inputs: Sequence[Value], region: Region) -> Array | None:
 
 def evaluate_on(node: Node, inputs: Sequence[Value], region: Region) -> list[Array | None] | None:
     """The outputs of `node` for these inputs."""
+    # most models need no kernel here: the executor is loaded when one does
+    from exec.interpreter import Interpreter
+    from exec.threads import blas_threads
+
     attributes = {name: attribute_value(value, node) for name, value in node.attrs.items()}
     numbers = tuple(k if t.name else -1 for k, t in enumerate(node.inputs))
     outs = tuple(len(numbers) + k if t.name else -1 for k, t in enumerate(node.outputs))
