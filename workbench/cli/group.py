@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 from collections.abc import Sequence
 
@@ -69,8 +68,10 @@ class Commands(click.Group):
 
 
 def _purpose(command: click.Command) -> str:
-    """What a command is for, up to the first stop in its help."""
-    return re.split(r"[:;.]", (command.help or "").strip(), maxsplit=1)[0].replace("\n", " ")
+    """What a command is for: the first line of its module, behind the colon."""
+    module = sys.modules[command.callback.__module__] if command.callback is not None else None
+    line = ((module.__doc__ if module is not None else None) or "").partition("\n")[0]
+    return line.partition(": ")[2].rstrip(".")
 
 
 def _plugins() -> dict[str, importlib.metadata.EntryPoint]:
