@@ -310,8 +310,9 @@ class Applied:
         self.workspace.touched[node] = self.workspace.clock
 
     def _steal(self, tensor: Any) -> Node:
-        """Take `tensor` from the node that makes it."""
+        """Take `tensor` from the node that makes it; what that node says of it is what must stay true."""
         maker: Node = tensor.inputs[0]
+        self.workspace.facts.of(tensor)
         self._keep_outputs(maker)
         k = next(i for i, t in enumerate(maker.outputs) if t is tensor)
         maker.outputs[k] = Variable.empty()
