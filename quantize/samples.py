@@ -68,12 +68,9 @@ def _generated(model: Model, count: int) -> Samples:
     for info in model.inputs:
         value = first.feeds.get(info.name)
         if info.shape is not None and isinstance(value, np.ndarray):
-            named = {
-                d if isinstance(d, str) else f"{info.name}:{k}": value.shape[k]
-                for k, d in enumerate(info.shape)
-                if not isinstance(d, int)
-            }
-            dims.update(named)
+            dims.update(
+                {f"{info.name}:{k}": value.shape[k] for k, d in enumerate(info.shape) if not isinstance(d, int)}
+            )
 
     def make() -> Iterator[Sample]:
         return (make_feeds(model, seed=seed, dims=dims, check=False).feeds for seed in range(count))

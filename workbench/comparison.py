@@ -19,6 +19,8 @@ from workbench.feeding import feeds_for
 from workbench.values import Pair, aligned_values, undone
 
 CHUNK_BYTES = 256 << 20
+FULL_RANGE = {"Sigmoid": 1.0, "HardSigmoid": 1.0, "Softmax": 1.0, "Tanh": 1.0}
+"""Functions whose own range is the measure: a detector that says 1e-7 everywhere is not wrong by the seventh digit."""
 _LOSS_DB = 6.0
 _CEILING_DB = 100.0  # beyond it float32 rounding decides
 
@@ -133,6 +135,13 @@ def compare(
     )  # fmt: skip
 
 
+def agrees(gap: Difference, limit: float, op: str) -> bool:
+    """Within `limit` of the value's range, or of the range of the function that makes it where that is fixed."""
+    if gap.within(limit):
+        return True
+    return op in FULL_RANGE and not gap.note and not gap.mismatches and gap.max_abs <= limit * FULL_RANGE[op]
+
+
 def default_tolerance(before: Model, after: Model) -> float:
     """1e-4 of the range; 1e-2 where either holds float16, bfloat16 or quantized values."""
     for model in (before, after):
@@ -175,6 +184,7 @@ def _outputs(
 ) -> tuple[OutputDiff, ...]:
     wanted = {info.name for info in after.inputs}
     one, other = left.run(feeds), right.run({n: v for n, v in feeds.items() if n in wanted})
+    maker = {t.name: n.op for n in before.graph.nodes for t in n.outputs}
     rows = []
     for (name, want), got in zip(one.items(), other.values(), strict=False):
         gap = difference(want, got)
@@ -206,7 +216,7 @@ def _value_diffs(
                 agreement[id(tensor)] = (worst, agrees)
                 continue
             gap, (shape, dtype) = found[pair.after]
-            within = gap.within(limit)
+            within = agrees(gap, limit, node.op)
             agreement[id(tensor)] = (gap.sqnr_db, within)
             lost = (
                 None

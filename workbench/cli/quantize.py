@@ -7,6 +7,8 @@ import click
 from workbench.cli.options import budget_options, format_options, model_argument, names
 from workbench.cli.output import emit, progress_bar, say
 
+AUTO_DB = 30.0
+
 
 @click.command()
 @model_argument
@@ -53,11 +55,39 @@ from workbench.cli.output import emit, progress_bar, say
 )
 @click.option("--include", callback=names, metavar="A,B", help="Only these: node names, op types, or queries.")
 @click.option("--exclude", callback=names, metavar="A,B", help="All but these.")
+@click.option(
+    "--operators",
+    type=click.Choice(["qdq", "qoperator"]),
+    default="qdq",
+    show_default=True,
+    help="Q and DQ around float operators, or integer operators (weight-only: MatMulNBits).",
+)
+@click.option("--repair", "repairs", callback=names, metavar="A,B", help="Before 8 bits: equalize, smooth, bias.")
+@click.option("--ranges", type=click.Path(), metavar="FILE", help="Take ranges from a calibration that was saved.")
+@click.option("--save-ranges", type=click.Path(), metavar="FILE", help="Save the ranges as JSON.")
+@click.option(
+    "--auto", is_flag=True, help="Search the mix of float and 8 bits that reaches a target (30 dB without one)."
+)
+@click.option("--target-db", type=float, metavar="N", help="With --auto: SQNR of the worst output.")
+@click.option(
+    "--target-latency",
+    type=click.FloatRange(0, min_open=True),
+    metavar="R",
+    help="With --auto: time as a share of the float model's.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="With --auto: when to take the best found so far.",
+)
 @format_options
 @budget_options
 def command(
     model: str, output: str | None, mode: str, data: str | None, samples: int, method: str, activations: str, weights: str, per_channel: bool,
-    block_size: int | None, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], format: str,
+    block_size: int | None, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], operators: str, repairs: tuple[str, ...], ranges: str | None, save_ranges: str | None,
+    auto: bool, target_db: float | None, target_latency: float | None, seconds: float, format: str,
 ) -> None:  # fmt: skip
     """Quantize MODEL. What cannot be quantized rightly stays float, and the report says why.
 
@@ -67,12 +97,24 @@ def command(
     from workbench.render.quantizing import quantize_tables
     from workbench.saving import save_result
 
+    target = None
+    if auto or target_db is not None or target_latency is not None:
+        from quantize.search import Target
+
+        wanted = AUTO_DB if target_db is None and target_latency is None else target_db
+        target = Target(db=wanted, latency=target_latency, seconds=seconds)
     opened = workbench.load(model)
     with progress_bar() as progress:
         result = workbench.quantize(
             opened, mode, data if data else samples, activations=activations, weights=weights, per_channel=per_channel, block_size=block_size,
-            method=method, preset=preset, include=include, exclude=exclude, progress=progress,
+            method=method, preset=preset, include=include, exclude=exclude, format=operators, repairs=repairs,
+            ranges=ranges, target=target, progress=progress,
         )  # fmt: skip
+    if save_ranges:
+        from quantize.ranges import save_ranges as save
+
+        save(result.report, save_ranges)
+        say(f"wrote {save_ranges}")
     if output:
         save_result(result.model, output)
         say(f"wrote {output}")

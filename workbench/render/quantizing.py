@@ -20,8 +20,15 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
         Column("sqnr_db", "SQNR", "db"),
         Column("cosine", "cosine", "number"),
         Column("max_abs", "max diff", "number"),
+        Column("agreement", "same class", "percent"),
+        Column("worst_slice_db", "worst slice", "db"),
     )
-    tables.append(Table("", columns, tuple((o.name, o.sqnr_db, o.cosine, o.max_abs) for o in report.outputs)))
+    rows = tuple(
+        (o.name, o.sqnr_db, o.cosine, o.max_abs, o.agreement, min(o.slices_db, default=None)) for o in report.outputs
+    )
+    tables.append(Table("", columns, rows))
+    if report.search:
+        tables.append(_search(report))
     return [*tables, _summary(report)]
 
 
@@ -37,6 +44,18 @@ def _findings(report: QuantizeReport) -> Table:
     return Table("", columns, rows)
 
 
+def _search(report: QuantizeReport) -> Table:
+    columns = (
+        Column("nodes", "nodes in 8 bits", "count"), Column("share", "of the multiply-adds", "percent"), Column("db", "SQNR", "db"),
+        Column("metric", "metric", "number"), Column("latency", "time", "percent"), Column("met", "target"),
+    )  # fmt: skip
+    total = report.macs_total or 1
+    rows = tuple(
+        (len(p.nodes), p.macs / total, p.db, p.metric, p.latency, "met" if p.met else "") for p in report.search
+    )
+    return Table("", columns, rows, f"{len(rows)} mixes tried")
+
+
 def _summary(report: QuantizeReport) -> Table:
     share = report.macs_int8 / report.macs_total if report.macs_total else 0.0
     rows = (
@@ -45,6 +64,12 @@ def _summary(report: QuantizeReport) -> Table:
             units.size(report.before_bytes),
             units.size(report.after_bytes),
             change(report.before_bytes, report.after_bytes),
+        ),
+        (
+            "weights, beside the optimized float model",
+            units.size(report.optimized_bytes),
+            units.size(report.after_bytes),
+            change(report.optimized_bytes, report.after_bytes),
         ),
         ("nodes in 8 bits", "0", f"{len(report.nodes):,}", ""),
         (
