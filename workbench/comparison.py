@@ -135,7 +135,7 @@ def compare(
     )  # fmt: skip
 
 
-def agrees(gap: Difference, limit: float, op: str) -> bool:
+def within_range(gap: Difference, limit: float, op: str) -> bool:
     """Within `limit` of the value's range, or of the range of the function that makes it where that is fixed."""
     if gap.within(limit):
         return True
@@ -216,7 +216,7 @@ def _value_diffs(
                 agreement[id(tensor)] = (worst, agrees)
                 continue
             gap, (shape, dtype) = found[pair.after]
-            within = agrees(gap, limit, node.op)
+            within = within_range(gap, limit, node.op)
             agreement[id(tensor)] = (gap.sqnr_db, within)
             lost = (
                 None
