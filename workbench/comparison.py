@@ -188,9 +188,8 @@ def _outputs(
     rows = []
     for (name, want), got in zip(one.items(), other.values(), strict=False):
         gap = difference(want, got)
-        rows.append(
-            OutputDiff(name, gap.sqnr_db, gap.cosine, gap.max_abs, gap.max_of_range, gap.within(limit), gap.note)
-        )
+        within = within_range(gap, limit, maker.get(name, ""))
+        rows.append(OutputDiff(name, gap.sqnr_db, gap.cosine, gap.max_abs, gap.max_of_range, within, gap.note))
     if len(one) != len(other):
         rows.append(
             OutputDiff("", -math.inf, 0.0, math.inf, math.inf, False, f"{len(one)} outputs against {len(other)}")
