@@ -188,6 +188,11 @@ class Patch:
         lines += [f"  {old.name} becomes {new.name}" for old, new in (*self.redirects, *self.renames)]
         return "\n".join(lines + ([self.note] if self.note else []))
 
+    def kept_values(self) -> list[Any]:
+        """The old values that go on under their names, with another maker or as another value."""
+        taken = [t for n in self.nodes for t in n.outputs if t.inputs]
+        return [*taken, *(old for old, _ in self.redirects), *(old for _, old in self.renames)]
+
     @property
     def added_bytes(self) -> int:
         """Bytes of the constants the patch makes."""
@@ -275,6 +280,9 @@ class Applied:
 
     def run(self) -> None:
         candidates: list[Node] = list(self.patch.sources)
+        for tensor in self.patch.kept_values():
+            # what its maker says of it is what must stay true
+            self.workspace.facts.of(tensor)
         for new in self.patch.nodes:
             attrs = {k: v.build() if isinstance(v, Body) else v for k, v in new.attrs.items()}
             node = Node(new.op, new.name or self._node_name(), attrs, new.inputs, (), new.domain)
@@ -310,9 +318,8 @@ class Applied:
         self.workspace.touched[node] = self.workspace.clock
 
     def _steal(self, tensor: Any) -> Node:
-        """Take `tensor` from the node that makes it; what that node says of it is what must stay true."""
+        """Take `tensor` from the node that makes it."""
         maker: Node = tensor.inputs[0]
-        self.workspace.facts.of(tensor)
         self._keep_outputs(maker)
         k = next(i for i, t in enumerate(maker.outputs) if t is tensor)
         maker.outputs[k] = Variable.empty()

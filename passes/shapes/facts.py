@@ -50,6 +50,7 @@ class Facts:
         self.functions = {function_key(f.domain, f.name, f.overload) for f in model.graph.functions}
         self._opsets: dict[Node, int] = {}
         self._known: dict[Any, Fact] = {}
+        self._busy: set[Node] = set()
         self._declare(model.graph)
 
     def _declare(self, graph: Graph) -> None:
@@ -67,7 +68,7 @@ class Facts:
             return found
         if isinstance(tensor, Constant):
             return self._constant(tensor)
-        if not tensor.inputs:
+        if not tensor.inputs or tensor.inputs[0] in self._busy:
             return UNKNOWN
         self._compute(tensor.inputs[0])
         return self._known.get(tensor, UNKNOWN)
@@ -145,7 +146,11 @@ class Facts:
                 self._node(node)
 
     def _node(self, node: Node) -> None:
-        facts = self._infer(node)
+        self._busy.add(node)
+        try:
+            facts = self._infer(node)
+        finally:
+            self._busy.discard(node)
         for tensor, fact in zip(node.outputs, facts, strict=True):
             if tensor.name:
                 if (

@@ -190,3 +190,9 @@ def test_a_step_at_one_node_leaves_the_others() -> None:
 def test_undo_with_nothing_done_is_an_error() -> None:
     with pytest.raises(OptionError, match="nothing to undo"):
         Stepper(load(proto())).undo()
+
+
+def test_the_maker_of_a_copied_output_makes_the_output_itself() -> None:
+    text = " g (float[2] x) => (float[2] y) { b = Relu (x)  y = Identity (b) } "
+    result = optimize(load(proto(text)), "eliminate-identity")
+    assert [(n.op, n.outputs[0].name) for n in result.model.graph.nodes] == [("Relu", "y")]
