@@ -30,6 +30,30 @@ class Reach:
         self.top = top if self.top is None or self.top.shape != top.shape else np.maximum(self.top, top)
 
 
+class Mean:
+    """Mean of each channel along `axis`, over all samples."""
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+        self.total: Array | None = None
+        self.count = 0
+
+    def see(self, values: Array) -> None:
+        """One sample's value."""
+        if not values.size or not -values.ndim <= self.axis < values.ndim:
+            return
+        others = tuple(k for k in range(values.ndim) if k != self.axis % values.ndim)
+        part = np.where(np.isfinite(values), values, 0.0).sum(others, dtype=np.float64)
+        if self.total is None or self.total.shape == part.shape:
+            self.total = part if self.total is None else self.total + part
+            self.count += values.size // part.size
+
+    @property
+    def value(self) -> Array | None:
+        """None when nothing was seen."""
+        return None if self.total is None else self.total / max(self.count, 1)
+
+
 def outlier(name: str, reach: Reach) -> Finding | None:
     """A finding when few channels set the scale of all."""
     if reach.top is None or reach.top.size < 2:

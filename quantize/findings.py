@@ -30,6 +30,7 @@ PAGES = {
     "Q041": "the target was not reached",
     "Q042": "the search was stopped",
     "Q050": "nothing was quantized",
+    "Q051": "repaired",
     "Q060": "u8·s8 may saturate on this CPU",
     "Q070": "kept float: inside a subgraph",
 }

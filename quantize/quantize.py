@@ -24,11 +24,12 @@ from quantize.placement import PRESETS
 from quantize.prepare import WIDE_OPSET, prepared
 from quantize.qoperator import to_qoperator
 from quantize.quality import Judge
-from quantize.ranges import Ranges, loaded_ranges
+from quantize.ranges import Ranges, load_ranges
+from quantize.repair import REPAIRS, equalize, smooth
 from quantize.report import QuantizedNode, QuantizedTensor, QuantizeReport, QuantizeResult, SearchPoint
 from quantize.samples import Samples, samples_of
 from quantize.search import Search, target_of
-from quantize.static import Options, build, measure
+from quantize.static import Measured, Options, build, measure
 
 JUDGED = 4
 STORED_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
@@ -78,6 +79,7 @@ def quantize(
     preset: str = "balanced",
     ranges: Ranges = None,
     target: Any = None,
+    repairs: Sequence[str] = (),
     opset: int | None = None,
     feeds: Any = None,
     budget: Any = None,
@@ -95,6 +97,7 @@ def quantize(
     preset    which nodes are worth 8 bits: "balanced", "fast" (more of them), "full" (all that can be)
     include, exclude   nodes by name, operator, pattern or scope; a selector that matches nothing is an error
     ranges    {tensor: (low, high)} given instead of measured, or the path of a calibration that was saved
+    repairs   "equalize", "smooth", "bias" (see `quantize.repair`); a search equalizes by itself where channels differ wildly
     target    dB, a metric of the model, or `quantize.search.Target`: the mix of float and 8 bits is searched
     feeds     samples to judge the result by; the first calibration samples otherwise
     """
@@ -108,8 +111,10 @@ def quantize(
     if format == "qoperator" and mode == "static" and TYPES[activations].bits > 8:
         raise OptionError("QOperator has no 16-bit activations", hint="format='qdq'")
     options = Options(
-        activations, weights, per_channel, method, "gptq", preset, tuple(include), tuple(exclude), loaded_ranges(ranges)
+        activations, weights, per_channel, method, "gptq", preset, tuple(include), tuple(exclude), load_ranges(ranges), repairs=tuple(repairs)
     )  # fmt: skip
+    for repair in repairs:
+        _known("repair", repair, REPAIRS)
     findings = already_quantized(model)
     if target is not None and mode != "static":
         raise OptionError(f"a target for mode {mode!r}", hint="only static quantization is searched")
@@ -142,10 +147,8 @@ def _static(
     float_model = prepared(model, opset, options, findings, progress, cancel)
     samples = samples_of(float_model, data)
     _warn_of_generated(samples, findings)
-    keep = JUDGED if goal is None else 2 * JUDGED
-    measured = measure(
-        float_model, samples, options, every=goal is not None, keep=keep, progress=progress, cancel=cancel
-    )
+    keep = JUDGED if goal is None else 3 * JUDGED
+    measured = _measured(float_model, samples, options, goal is not None, keep, findings, progress, cancel)
     kept = measured.calibration.kept
     points: tuple[SearchPoint, ...] = ()
     if goal is None:
@@ -153,7 +156,8 @@ def _static(
     else:
         # the last of the kept samples are not searched with: the report judges by them
         judge = Judge.of(float_model, kept[:JUDGED], logits=True)
-        found = Search(measured, judge, goal, progress, cancel).run()
+        held = Judge.of(float_model, kept[JUDGED:], logits=True) if len(kept) > JUDGED else None
+        found = Search(measured, judge, goal, held, progress, cancel).run()
         built, points, kept = found.built, found.points, kept[JUDGED:] or kept
         if not found.reached:
             hint = "a lower target, other data, or a repair; the best mix found is kept"
@@ -186,6 +190,29 @@ def _static(
         measured.chosen.macs,
         points,
     )
+
+
+def _measured(
+    model: Model, samples: Samples, options: Options, searching: bool, keep: int, findings: list[Finding], progress: Progress | None, cancel: Cancel | None
+) -> Measured:  # fmt: skip
+    """Calibrate, after the repairs that change the float model (`model`, in place)."""
+
+    def again() -> Measured:
+        return measure(model, samples, options, every=searching, keep=keep, progress=progress, cancel=cancel)
+
+    repairs = options.repairs
+    if "equalize" in repairs:
+        findings += equalize(model)
+    measured = again()
+    if searching and "equalize" not in repairs and any(f.code == "Q011" for f in measured.findings):
+        moved = equalize(model)
+        findings += moved
+        measured = again() if moved else measured
+    if "smooth" in repairs:
+        moved = smooth(model, measured.reaches, [c.node.name for c in measured.chosen.taken])
+        findings += moved
+        measured = again() if moved else measured
+    return measured
 
 
 def _of_weights(

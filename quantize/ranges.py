@@ -30,7 +30,7 @@ def save_ranges(report: QuantizeReport, path: str | Path) -> None:
     Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
-def loaded_ranges(source: Ranges) -> dict[str, tuple[float, float]]:
+def load_ranges(source: Ranges) -> dict[str, tuple[float, float]]:
     """{tensor: (low, high)} from a mapping or a file."""
     if source is None or isinstance(source, Mapping):
         found = {name: (float(low), float(high)) for name, (low, high) in (source or {}).items()}

@@ -23,6 +23,7 @@ from quantize.sensitivity import NodeSensitivity, ranked
 from quantize.static import Built, Measured, build
 
 Metric = Callable[[Model], float]
+RANKED_BY = 2  # samples: enough for an order
 BREAK_EVEN = 24.0  # multiply-adds per element moved at which int8 neither saves nor costs time (measured, AVX512-VNNI)
 
 
@@ -79,11 +80,16 @@ class Searched:
 
 @dataclass
 class Search:
-    """One search over a measured model."""
+    """One search over a measured model.
+
+    judge  of the samples that are searched with
+    held   of samples that are not: a mix counts when it holds there too
+    """
 
     measured: Measured
     judge: Judge
     target: Target
+    held: Judge | None = None
     progress: Progress | None = None
     cancel: Cancel | None = None
     points: list[SearchPoint] = field(default_factory=list)
@@ -96,17 +102,16 @@ class Search:
     def run(self) -> Searched:
         """Search until the orders are through, the time is up or the user stops; the best is kept all along."""
         stopped = ""
-        gains = {c.node.name: gain_of(c) for c in self.measured.chosen.possible}
+        everything = self.measured.options.preset == "full"
+        gains = {c.node.name: float(c.macs) if everything else gain_of(c) for c in self.measured.chosen.possible}
         default = [c.node.name for c in self.measured.chosen.taken]
         try:
             self._prepare()
-            if self._try(default) and self.target.latency is None:
+            if self._try(default) and default and self.target.latency is None:
                 return self._result("")
             useful = {n for n, g in gains.items() if g > 0} | set(default)
-            nodes = ranked(
-                self._only(useful), replace(self.judge, samples=self.judge.samples[:2], expected=self.judge.expected[:2]),
-                progress=self.progress, cancel=self._stop,
-            )  # fmt: skip
+            few = replace(self.judge, samples=self.judge.samples[:RANKED_BY], expected=self.judge.expected[:RANKED_BY])
+            nodes = ranked(self._only(useful), few, enough=self._half_over, progress=self.progress, cancel=self._stop)
             for order in orders(nodes, gains, default):
                 self._bisect(order)
         except Cancelled:
@@ -133,6 +138,9 @@ class Search:
 
     def _stop(self) -> bool:
         return perf_counter() - self._began > self.target.seconds or (self.cancel is not None and self.cancel())
+
+    def _half_over(self) -> bool:
+        return perf_counter() - self._began > self.target.seconds / 2
 
     def _bisect(self, order: Sequence[str]) -> None:
         """Find the longest prefix that is good enough (for a latency: the shortest that is fast enough)."""
@@ -184,8 +192,23 @@ class Search:
 
     def _result(self, stopped: str) -> Searched:
         assert self.best is not None
-        names = frozenset(self.best.nodes)
-        return Searched(build(self.measured, names), names, self.best.met, tuple(self.points), stopped)
+        best, reached = self.best, self.best.met
+        if self.held is not None and self.target.db is not None and reached:
+            best, reached = self._holding()
+        names = frozenset(best.nodes)
+        return Searched(build(self.measured, names), names, reached, tuple(self.points), stopped)
+
+    def _holding(self) -> tuple[SearchPoint, bool]:
+        """The mix with the most work in 8 bits that meets the target on the held-back samples too; else the best there."""
+        assert self.held is not None
+        candidates = sorted((p for p in self.points if p.met), key=lambda p: -p.macs)
+        judged: list[tuple[float, SearchPoint]] = []
+        for point in candidates:
+            db = self.held.sqnr_db(build(self.measured, point.nodes, halves=False).model)
+            if db >= self._goal:
+                return point, True
+            judged.append((db, point))
+        return max(judged, key=lambda pair: pair[0])[1], False
 
 
 def gain_of(choice: Choice) -> float:

@@ -80,15 +80,20 @@ def sensitivity(
 
 
 def ranked(
-    measured: Measured, judge: Judge, *, progress: Progress | None = None, cancel: Cancel | None = None
-) -> tuple[NodeSensitivity, ...]:
-    """Each node that can be quantized alone, the most harmful first."""
-    rows = []
-    possible = measured.chosen.possible
+    measured: Measured, judge: Judge, *, enough: Cancel | None = None, progress: Progress | None = None, cancel: Cancel | None = None
+) -> tuple[NodeSensitivity, ...]:  # fmt: skip
+    """Each node that can be quantized alone, the most harmful first.
+
+    enough  asked before each node; once true the rest, which does the least work, is left out
+    """
+    rows: list[NodeSensitivity] = []
+    possible = sorted(measured.chosen.possible, key=lambda c: -c.macs)
     taken = {c.node.name for c in measured.chosen.taken}
     measured = replace(measured, options=replace(measured.options, rounding="nearest"))
     for number, choice in enumerate(possible):
         check(cancel, "the sensitivity analysis")
+        if rows and enough is not None and enough():
+            break
         report(progress, number, len(possible), choice.node.name)
         outputs = judge.outputs(build(measured, {choice.node.name}, halves=False).model, cancel=cancel)
         worst = min((o.sqnr_db for o in outputs), default=math.inf)

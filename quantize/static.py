@@ -13,7 +13,7 @@ from exec.ir import Constant, Model, Variable, toposort
 from exec.progress import Cancel, Progress
 from quantize.activations import curve_after
 from quantize.calibrate import Calibration, Runner, Watcher
-from quantize.channels import Reach, outlier, uneven
+from quantize.channels import Mean, Reach, outlier, uneven
 from quantize.choose import Choice, Chosen, choose, made_by
 from quantize.findings import Finding
 from quantize.gptq import Products
@@ -33,6 +33,7 @@ class Options:
 
     rounding  "gptq", or "nearest"
     halves    store weights that stay float in 16 bits
+    repairs   of `repair.REPAIRS`; "bias" rounds to nearest: with both, the same error would be taken out twice
     """
 
     activations: str = "u8"
@@ -45,6 +46,7 @@ class Options:
     exclude: Sequence[str] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     halves: bool = True
+    repairs: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Measured:
     spans: dict[str, Span]
     products: dict[str, Products]
     reaches: dict[str, Array]
+    means: dict[str, Array]
     findings: list[Finding]
     calibration: Calibration
     rounded: dict[Any, Array] = field(default_factory=dict)
@@ -116,12 +119,13 @@ def measure(
     products = {
         c.source.name: Products(1 if c.node.op == "Conv" else -1)
         for c in watched
-        if options.rounding == "gptq" and c.is_product
+        if options.rounding == "gptq" and "bias" not in options.repairs and c.is_product
     }
+    means = {c.source.name: Mean(1 if c.node.op == "Conv" else -1) for c in watched if "bias" in options.repairs}
     reaches = {c.source.name: Reach(1 if c.node.op.startswith("Conv") else -1) for c in watched}
     parts = _parts(tensors.values())
     watchers: dict[str, list[Watcher]] = {}
-    for group in (observers, products, reaches, parts):
+    for group in (observers, products, reaches, means, parts):
         for name, watcher in group.items():
             watchers.setdefault(name, []).append(watcher)
     seen = runner.watch(watchers, keep=keep, progress=progress, cancel=cancel)
@@ -131,7 +135,8 @@ def measure(
     remarks += [uneven(n, {p: parts[p].range() for p in _concat_parts(t)}) for n, t in tensors.items()]
     findings += [f for f in remarks if f is not None]
     tops = {n: r.top for n, r in reaches.items() if r.top is not None}
-    return Measured(model, options, chosen, shapes, spans, products, tops, findings, seen)
+    centres = {n: m.value for n, m in means.items() if m.value is not None}
+    return Measured(model, options, chosen, shapes, spans, products, tops, centres, findings, seen)
 
 
 def _concat_parts(tensor: Variable) -> list[str]:
@@ -168,7 +173,7 @@ def _span(
     floors = {READER_FLOORS.get(n.op, -np.inf) for n in tensor.outputs}
     if id(tensor) not in outputs and len(floors) == 1:
         low = max(low, floors.pop())
-    return Span(low, high, watcher.seen.samples)
+    return Span(float(low), float(high), watcher.seen.samples)
 
 
 def build(measured: Measured, names: Collection[str] | None = None, *, halves: bool | None = None) -> Built:
@@ -184,7 +189,7 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
     findings: list[Finding] = []
     writing = Writing(model.graph, options.weights, options.per_channel, options.activations, region, ranges, findings)
     products = measured.products if options.rounding == "gptq" else {}
-    writing.write(chosen, products, measured.rounded)
+    writing.write(chosen, products, measured.rounded, measured.means)
     if chosen and (options.halves if halves is None else halves):
         count, saved = store_halves(model.graph, writing.writer)
         if count:

@@ -41,14 +41,17 @@ class Writing:
         """The scale a value is read with: its own, or that of the value it was moved from."""
         return self.ranges[self.region.scales.get(tensor.name, tensor.name)]
 
-    def write(self, chosen: Sequence[Choice], products: Mapping[str, Products], known: dict[Any, Array]) -> None:
+    def write(
+        self, chosen: Sequence[Choice], products: Mapping[str, Products], known: dict[Any, Array], means: Mapping[str, Array]
+    ) -> None:  # fmt: skip
         """All of it.
 
         products  Σ x·xᵀ by name of what a node reads: its weight is rounded so that errors cancel
         known     weights that were rounded so before, by node; grows
+        means     of each channel of what a node reads: its bias takes up what rounding does to them
         """
         for choice in chosen:
-            self._constants(choice, products, known)
+            self._constants(choice, products, known, means)
         made = {**self.region.made, **{t.name: t for t in self.region.moved}}
         for tensor in made.values():
             self.writer.made(tensor.inputs[0], tensor, self.params(tensor))
@@ -56,7 +59,9 @@ class Writing:
             if choice.source.name not in made:
                 self.writer.read(choice.node, 0, self.params(choice.source))
 
-    def _constants(self, choice: Choice, products: Mapping[str, Products], known: dict[Any, Array]) -> None:
+    def _constants(
+        self, choice: Choice, products: Mapping[str, Products], known: dict[Any, Array], means: Mapping[str, Array]
+    ) -> None:  # fmt: skip
         node, layer, rule = choice.node, choice.layer, COMPUTE[choice.node.op]
         how = self.params(choice.source)
         original = node.inputs[rule.weight]
@@ -69,7 +74,8 @@ class Writing:
         if len(self._axes[id(original)]) > 1:
             self.findings.append(Finding("Q022", "note", node.name, f"{original.name} is also read along another axis"))
         if layer.bias is not None and rule.bias is not None and self.integer_bias:
-            bias, grid = integer_bias(layer.bias, how, scales)
+            drift = _drift(choice, integers, scales, means.get(choice.source.name))
+            bias, grid = integer_bias(layer.bias if drift is None else layer.bias + drift, how, scales)
             self.writer.weight(node, rule.bias, bias, grid, 0)
         elif layer.float_bias:
             self.findings.append(Finding("Q020", "note", node.name, "its bias is not one constant a channel"))
@@ -95,6 +101,16 @@ class Writing:
                 return integers
             known[key] = np.ascontiguousarray(np.moveaxis(better.reshape(turned.shape), 0, choice.layer.axis))
         return known[key]
+
+
+def _drift(choice: Choice, integers: Array, scales: Params, mean: Array | None) -> Array | None:
+    """What the rounding of the weight takes from the mean of each output channel: (W − W′)·E[x]."""
+    weight, axis = choice.layer.weight, choice.layer.axis
+    if mean is None or int(choice.node.attrs.get("group", 1)) != 1 or choice.node.op == "ConvTranspose":
+        return None
+    gap = np.moveaxis(weight - dequantize(integers, scales), axis, 0)
+    gap = gap.reshape(len(gap), gap.shape[1] if gap.ndim > 1 else 1, -1).sum(2)
+    return (gap @ mean).astype(np.float32) if gap.shape[1] == len(mean) else None
 
 
 def _exactness(weight: Array, integers: Array, scales: Params) -> float:
