@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App, ComposeResult
 from textual.widgets import ContentSwitcher
@@ -25,24 +27,35 @@ from workbench.nodes import NodeId
 from workbench.render import units
 from workbench.render.text import display_name
 
+if TYPE_CHECKING:
+    from tui.child import Child
+
+_EAGER = 20_000
+"""Models of more nodes are checked and tried when their screen is looked at, not before."""
+
 
 class WorkbenchApp(App[None]):
     """`owb MODEL` on a screen.
 
     bench   the model under work; None while it is being opened
     cursor  the current node, shared by all screens
+    child   the process for long work; None where everything runs in threads of this one (tests)
     """
 
     CSS_PATH = "theme.tcss"
     TITLE = "owb"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = bindings()  # type: ignore[assignment]
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-slim"), (100, "-wide"), (160, "-huge")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-slim"), (100, "-wide"), (130, "-full"), (160, "-huge")]
 
-    def __init__(self, path: str | Path, *, theme: str = "owb-dark", data: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, *, theme: str = "owb-dark", data: str | None = None, child: bool = False
+    ) -> None:
         super().__init__()
         self.path = Path(path)
         self.data = data
+        self.wants_child = child
+        self.child: Child | None = None
         self.palette = LIGHT if theme == LIGHT.name else DARK
         self.ascii_only = glyphs.wants_ascii()
         self.bench: Bench | None = None
@@ -52,6 +65,7 @@ class WorkbenchApp(App[None]):
         self._ahead: list[tuple[str, NodeId | None]] = []
         self._message: list[Span] = []
         self.current = "overview"
+        self._complete, self._screens_made = False, asyncio.Event()
         self.animation_level = "none"
 
     # ── composition ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -60,8 +74,7 @@ class WorkbenchApp(App[None]):
         yield Bar(id="header")
         yield Tabs(id="tabs")
         with ContentSwitcher(initial="overview", id="screens"):
-            for name in registry.names():
-                yield registry.make(name)
+            yield registry.make("overview")
         yield FilterBar(id="message")
         yield Keys(id="footer")
 
@@ -70,19 +83,91 @@ class WorkbenchApp(App[None]):
             self.register_theme(textual_theme(palette))
         self.theme = self.palette.name
         self.refresh_frame()
-        self.say(f"opening {display_name(self.path.name)}")
-        self.bridge.run(
-            "open",
-            f"opening {self.path.name}",
-            lambda progress, cancel: Bench(self.path, self.data),
-            self._opened,
-            quiet=True,
-        )
+        self.open(self.path)
+
+    def open(self, path: Path) -> None:
+        """Open a file as A; what was open before stays until the new one is there."""
+        data = self.data
+        self.say(f"opening {display_name(path.name)}")
+
+        def work(progress: Any, cancel: Any) -> Bench:
+            bench = Bench(path, data)
+            bench.card("A")
+            return bench
+
+        self.bridge.run("open", f"opening {path.name}", work, self._opened, quiet=True)
 
     def _opened(self, bench: Bench) -> None:
-        self.bench = bench
+        if self.child is not None:
+            self.child.close()
+        self.bench, self.path, self.cursor = bench, bench.path, None
+        if self.wants_child:
+            from tui.child import Child
+
+            self.child = bench.runner = Child(bench)
+        self._trail.clear()
+        self._ahead.clear()
         self.say(f"Opened in {units.duration(bench.opened_ns)}.")
         self.state_changed()
+        self.call_after_refresh(self._look_ahead)
+
+    async def _look_ahead(self) -> None:
+        """After the first paint: the other screens, then names, shapes and checks, each when the one before is there."""
+        await self.all_screens()
+        self._learn_names()
+
+    async def all_screens(self) -> None:
+        """Make the screens that are not there yet; the first one was painted without waiting for them."""
+        if not self._complete:
+            self._complete = True
+            await asyncio.to_thread(registry.preload)
+            missing = [registry.make(name) for name in registry.names() if not self.query(f"#{name}")]
+            for view in missing:
+                view.display = False
+            await self.query_one("#screens", ContentSwitcher).mount(*missing)
+            self._screens_made.set()
+        await self._screens_made.wait()
+
+    def _learn_names(self) -> None:
+        bench, slot = self.bench, self.bench.shown if self.bench is not None else "A"
+        if bench is None:
+            return
+
+        def named(lookup: Any) -> None:
+            self._learnt(bench)
+            self.bridge.run(
+                "shapes", "inferring shapes", lambda p, c: bench.lookup(slot, complete=True), shaped, quiet=True
+            )
+
+        def shaped(lookup: Any) -> None:
+            self._learnt(bench)
+            if len(lookup.table) <= _EAGER:
+                self.bridge.run(
+                    "checks", "checking the model", lambda p, c: bench.findings(p, c, slot), checked, quiet=True
+                )
+
+        def checked(findings: Any) -> None:
+            self._learnt(bench)
+            if bench.b >= 0:
+                self.bridge.run(
+                    "dry run",
+                    "counting what each rule would do",
+                    bench.dry_run,
+                    lambda r: self._learnt(bench),
+                    quiet=True,
+                )
+
+        self.bridge.run("names", "reading names", lambda p, c: self._names(bench, slot), named, quiet=True)
+
+    @staticmethod
+    def _names(bench: Bench, slot: str) -> Any:
+        lookup = bench.lookup(slot)
+        _ = lookup.scopes
+        return lookup
+
+    def _learnt(self, bench: Bench) -> None:
+        if bench is self.bench:
+            self.view().learnt()
 
     # ── screens ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -105,10 +190,18 @@ class WorkbenchApp(App[None]):
 
     def state_changed(self) -> None:
         """Another state is shown, or it was measured: screens fill again when they are looked at."""
-        for name in registry.names():
-            self.view(name).stale = True
+        for view in self.query(View):
+            view.stale = True
         self.view().arrived()
         self.refresh_frame()
+        if self._screens_made.is_set():
+            self._learn_names()
+
+    def show_rule(self, rule: str, place: int = 0) -> None:
+        """Passes, at a rule and one of its places."""
+        self.go("passes")
+        view = self.view("passes")
+        view.find_rule(rule, place)
 
     def show_operator(self, op: str) -> None:
         """Graph, filtered to one operator."""
@@ -190,8 +283,14 @@ class WorkbenchApp(App[None]):
 
     # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def action_act(self, action_id: str) -> None:
+    async def action_act(self, action_id: str) -> None:
         """Every key comes here: the current screen's own meaning first, then the app's; a disabled one says why."""
+        if not self._screens_made.is_set():
+            await self.all_screens()
+        self.act(action_id)
+
+    def act(self, action_id: str) -> None:
+        """Do an action, or say why it cannot be done."""
         view = self.view()
         reason = view.why_not(action_id) or self.why_not(action_id)
         if reason:
@@ -293,7 +392,7 @@ class WorkbenchApp(App[None]):
 
     def _chosen(self, action_id: str | None) -> None:
         if action_id:
-            self.action_act(action_id)
+            self.act(action_id)
 
     def do_out_save(self) -> None:
         from tui.dialogs.save import SaveDialog
@@ -354,6 +453,12 @@ class WorkbenchApp(App[None]):
         elif answer == "leave":
             self.bridge.cancel_all()
             self.exit()
+
+    def on_unmount(self) -> None:
+        """Nothing of ours outlives the screen."""
+        self.bridge.cancel_all()
+        if self.child is not None:
+            self.child.close()
 
     # ── jobs ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -30,6 +30,6 @@ def tui(model: str, theme: str, data: str | None) -> int:
         raise OptionError("the terminal UI needs a terminal", hint=f"`owb inspect {model}` prints the card")
     from tui.app import WorkbenchApp
 
-    app = WorkbenchApp(model, theme=theme, data=data)
+    app = WorkbenchApp(model, theme=theme, data=data, child=True)
     app.run()
     return app.return_code or 0

@@ -37,6 +37,8 @@ def fit(text: str, cells: int, *, right: bool = False, keep: str = "start") -> s
 
 def strip(line: Line, cells: int, palette: Palette, *, ground: str = "bg", ascii_only: bool = False) -> Strip:
     """The line as a Textual strip of exactly `cells` cells."""
+    if width_of(line) > cells:
+        line = clip(line, cells)
     segments = [
         Segment(glyphs.plain(text) if ascii_only else text, palette.style(token, ground))
         for text, token in line
@@ -68,6 +70,12 @@ def clip(line: Line, cells: int) -> list[Span]:
             left -= length
             continue
         if left > 0:
-            out.append((fit(text, left), token))
+            ruled = text == text[0] * len(text)  # a rule is cut, not shortened
+            out.append((text[:left] if ruled else fit(text, left), token))
         break
     return out
+
+
+def section(title: str) -> list[Span]:
+    """The heading of a part: "inputs ╌╌╌╌"."""
+    return [(f"{title} ", "dim"), ("╌" * 200, "line")]

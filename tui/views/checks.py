@@ -10,8 +10,7 @@ from textual.app import ComposeResult
 
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, Span
-from tui.views.inspector import section
+from tui.line import Line, Span, section
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text

@@ -8,9 +8,8 @@ from textual.app import ComposeResult
 
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, fit
+from tui.line import Line, fit, section
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
-from tui.views.inspector import section
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text

@@ -1,4 +1,4 @@
-"""2 Graph: how it is wired. Scopes, a list of nodes with a live filter, and one node in full."""
+"""2 Graph: how it is wired. Scopes, a list of nodes with a live filter or a drawing, and one node in full."""
 
 from __future__ import annotations
 
@@ -7,47 +7,31 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from tui import columns
-from tui.columns import Column
-from tui.glyphs import bar
-from tui.line import Line, Span, fit
-from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
-from tui.views.inspector import Inspector
+from exec.errors import OptionError
+from tui.views.drawing import DrawingPane
+from tui.views.inspector import Inspector, Seen
+from tui.views.nodelist import MEASURES, SORTS, NodeList
+from tui.views.scopepane import ScopePane
 from tui.views.view import Pane, View
 from tui.widgets.dag import DagView
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.rows import Rows
-from workbench.drawing.dag import Drawing
 from workbench.lookup import Lookup
-from workbench.neighbourhood import MOST_DRAWN, picture_of
 from workbench.nodes import NodeId
-from workbench.render import units
 from workbench.render.text import display_name
-from workbench.scopes import Scope
-
-_SORTS = ("order", "time", "MACs", "params", "operator")
+from workbench.whynot import Could, could_be
 
 
 class GraphView(View):
     """Every node: filter it, follow its wires, read its attributes.
 
-    Shows    `Lookup` (nodes, scopes, one `NodeDetail`)
-    Sends    nothing: cursor, filter, sort and folds are its own
-    Empty    says that the model has no node
+    Shows    `Lookup` (nodes, scopes, one `NodeDetail`), a `Lineup` where A and B are shown
+    Sends    nothing: cursor, filter, sort, marks and folds are its own
+    Empty    names come first, shapes fill in; a query without hits says so
     """
 
     TITLE = "Graph"
-    KEYS = (
-        "open.row",
-        "jump.producer",
-        "jump.reader",
-        "find.filter",
-        "sort.next",
-        "fold.chain",
-        "copy.name",
-        "jump.back",
-    )
     FACES = ("list", "DAG")
     DEFAULT_CSS = """
     GraphView #scopes { width: 28; }
@@ -56,268 +40,309 @@ class GraphView(View):
     GraphView.dag #dag { display: block; }
     GraphView.dag #node-rows, GraphView.dag #node-heads { display: none; }
     """
+    LIST_KEYS = ("open.row", "jump.producer", "jump.reader", "find.filter", "face.next", "measure.next", "sort.next", "mark.toggle", "mark.alike", "copy.name")  # fmt: skip
+    SCOPE_KEYS = ("open.row", "move.left", "move.right", "fold.all", "measure.next", "find.filter", "face.next")
+    DAG_KEYS = ("open.row", "out.step", "fold.chain", "amount.more", "amount.less", "measure.next", "find.next", "face.next", "jump.producer", "jump.reader")  # fmt: skip
+    KEYS = LIST_KEYS
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.lookup: Lookup | None = None
-        self.rows: list[int] = []
         self.query_text = ""
         self.scope = ""
-        self.sort, self.reverse = 0, False
-        self.open_scopes: set[str] = {""}
-        self.scope_rows: list[Scope] = []
-        self.dag_rows: list[int] = []
+        self._sought = ""  # a node to go to once names are read
+        self.inside = ""  # the subgraph that is entered: "12.then_branch", "" for the main graph and all
 
     def compose(self) -> ComposeResult:
-        yield Pane("Scopes", Rows(id="scope-rows"), id="scopes").add_class("side")
+        self.list = NodeList(id="node-rows")
+        self.scopes = ScopePane(id="scope-rows")
+        self.drawing = DrawingPane(self)
+        yield Pane("Scopes", self.scopes, id="scopes").add_class("side")
         yield Seam("scopes").add_class("side")
-        yield Pane("Nodes", Heads(self._columns, id="node-heads"), Rows(id="node-rows"), DagView(id="dag"), id="nodes")
+        yield Pane("Nodes", Heads(lambda: self.list.columns(), id="node-heads"), self.list, DagView(id="dag"), id="nodes")  # fmt: skip
         yield Seam("nodes").add_class("side")
         yield Pane("Inspector", Inspector(id="inspector-rows"), id="inspector").add_class("side")
 
     def main_pane(self) -> Widget:
-        return self.query_one(DagView) if self.face else self.node_list
-
-    @property
-    def node_list(self) -> Rows:
-        """The flat list of nodes."""
-        return self.query_one("#node-rows", Rows)
+        return self.query_one(DagView) if self.face else self.list
 
     @property
     def inspector(self) -> Inspector:
         return self.query_one(Inspector)
 
+    # ── filling ────────────────────────────────────────────────────────────────────────────────────────────────────
+
     def fill(self) -> None:
         bench = self.owb.bench
         assert bench is not None
-        profile = bench.last_profile("A" if bench.shown == "A" else "B")
-        self.lookup = Lookup(bench.current(), profile)
+        ready = bench.results.lookups.get(bench.key())
+        if ready is None or ready.profile is not bench.results.profile(bench.key()):
+            self.lookup = None
+            self.list.lookup = None
+            self.list.show(0, lambda row, width: [])
+            self.inspector.clear("reading names …")
+            self.query_one("#nodes", Pane).rule.name_pane("Nodes", "reading names …")
+            self.owb.bridge.run("lookup", "reading names", lambda p, c: bench.lookup(), self._named, quiet=True)
+        else:
+            self._named(ready)
+
+    def _named(self, lookup: Lookup) -> None:
+        bench = self.owb.bench
+        assert bench is not None
+        if lookup.model is not bench.current():
+            return
+        kept = self.owb.cursor
+        self.lookup = self.list.lookup = lookup
+        self.list.before = self.list.lineup = None
+        if self.list.measure == "MACs" and lookup.timed:
+            self.list.measure, self.list.sort = "time", self.list.sort
         self._fill_scopes()
-        self._fill_nodes(self.owb.cursor)
+        self.refill(kept)
+        if self._sought:
+            sought, self._sought = self._sought, ""
+            self.find_named(sought)
+        if bench.shown == "A→B" and not bench.same:
+            self.owb.bridge.run("lineup", "lining A and B up", lambda p, c: (bench.lookup("A"), bench.lineup()), self._lined_up, quiet=True)  # fmt: skip
+        if lookup.timed:
+            self.owb.bridge.run("path", "finding the critical path", lambda p, c: bench.critical(), lambda _: self.show_detail(), quiet=True)  # fmt: skip
+
+    def _lined_up(self, result: Any) -> None:
+        self.list.before, self.list.lineup = result
+        self.refill(self.owb.cursor)
+
+    def learnt(self) -> None:
+        """Shapes, costs or counts have come: same rows, more cells."""
+        bench = self.owb.bench
+        ready = bench.results.lookups.get(bench.key()) if bench is not None else None
+        if ready is None or bench is None or ready.model is not bench.current():
+            return
+        if self.lookup is None:
+            self._named(ready)
+        elif ready is not self.lookup:
+            self.lookup = self.list.lookup = ready
+            self._fill_scopes()
+            if self.list.sort in ("MACs", "bytes") or self.query_text:
+                self.refill(self.owb.cursor)
+            self.list.refresh()
+            if self.face:
+                self.drawing.draw()
+        self.show_detail()
 
     def arrived(self) -> None:
         super().arrived()
-        if self.owb.cursor is not None:
+        if self.owb.cursor is not None and self.lookup is not None and self.owb.cursor != self._at():
             self.select(self.owb.cursor)
 
-    # ── the list ───────────────────────────────────────────────────────────────────────────────────────────────────
+    def _at(self) -> NodeId | None:
+        row = self.current()
+        return self.lookup.table.id[row] if row is not None and row >= 0 and self.lookup is not None else None
 
-    def _columns(self) -> tuple[Column, ...]:
-        timed = self.lookup is not None and self.lookup.timed
-        return (
-            Column("operator", 12),
-            Column("name", 0, keep="end"),
-            Column("output", 16, right=True, rank=2),
-            Column("params", 8, right=True, rank=4) if not timed else Column("MACs", 8, right=True, rank=4),
-            Column("ms", 8, right=True, rank=1) if timed else Column("MACs", 8, right=True, rank=3),
-            Column("", 1),
-        )
-
-    def _fill_nodes(self, node: NodeId | None = None) -> None:
+    def rows_shown(self) -> list[int]:
+        """Rows that query, scope and subgraph let through, in order."""
         assert self.lookup is not None
-        self.rows = self.lookup.find(self.query_text, self.scope)
-        self._sort()
-        cursor = self._row_of(node)
-        self.node_list.show(len(self.rows), self._node_row, cursor)
-        self._title()
-        if self.face:
-            self._fill_dag()
-        self._show_detail()
+        rows = self.lookup.find(self.query_text, self.scope)
+        if self.inside:
+            ids = self.lookup.table.id
+            rows = [r for r in rows if ids[r].graph == self.inside or ids[r].graph.startswith(self.inside)]
+        return rows
 
-    def _fill_dag(self) -> None:
-        assert self.lookup is not None
-        rows = (
-            sorted(self.rows)
-            if self.query_text or self.scope
-            else [r for r in self.rows if not self.lookup.table.id[r].graph]
-        )
-        rows = [r for r in rows if self.lookup.table.op[r] != "Constant"]
-        self.dag_rows = rows
-        self.query_one("#nodes", Pane).rule.name_pane("Graph", f"{len(rows):,} nodes · hjkl moves · t list")
-        if len(rows) > MOST_DRAWN:
-            self.owb.say(f"{len(rows):,} nodes are too many to draw: choose a scope, or filter with /", "warn")
-            return
-        lookup = self.lookup
-        key = tuple(rows)
-        self.owb.bridge.run(
-            "drawing", "drawing the graph", lambda progress, cancel: picture_of(lookup, key), self._drawn, quiet=True
-        )
-
-    def _drawn(self, result: tuple[tuple[int, ...], Drawing]) -> None:
-        rows, drawing = result
-        if self.lookup is None or list(rows) != self.dag_rows:
-            return
-        table = self.lookup.table
-        at = self.lookup.row_of.get(self.owb.cursor) if self.owb.cursor is not None else None
-        cursor = self.dag_rows.index(at) if at in self.dag_rows else 0
-        self.query_one(DagView).show(drawing, [operator_token(table.op[r], table.domain[r]) for r in rows], cursor)
-
-    def do_face_next(self) -> None:
-        self.face = 1 - self.face
-        self.set_class(bool(self.face), "dag")
-        self._fill_nodes(self.owb.cursor)
-        self.main_pane().focus()
-
-    def on_dag_view_moved(self, message: DagView.Moved) -> None:
-        if self.lookup is not None and message.box < len(self.dag_rows):
-            self.owb.cursor = self.lookup.table.id[self.dag_rows[message.box]]
-            self._show_detail()
-
-    def _move(self, step: int) -> None:
-        if self.app.focused is self.query_one(DagView):
-            self.query_one(DagView).step(step, 0)
-        else:
-            super()._move(step)
-
-    def _sort(self) -> None:
-        assert self.lookup is not None
-        table, key = self.lookup.table, _SORTS[self.sort]
-        if key == "operator":
-            self.rows.sort(key=lambda r: table.op[r])
-        elif key != "order":
-            column = {"time": table.time_ns, "MACs": table.macs, "params": table.params}[key]
-            self.rows.sort(key=lambda r: -(column[r] or 0))
-        if self.reverse:
-            self.rows.reverse()
-
-    def _title(self) -> None:
-        assert self.lookup is not None
-        total = len(self.lookup.table)
-        self.query_one("#node-heads", Heads).refresh()
-        detail = f"{len(self.rows):,} of {total:,} · {_SORTS[self.sort]}{' ↑' if self.reverse else ''}"
-        self.query_one("#nodes", Pane).rule.name_pane(
-            f"Nodes in {display_name(self.scope, 30)}" if self.scope else "Nodes", detail
-        )
-
-    def _row_of(self, node: NodeId | None) -> int | None:
-        if node is None or self.lookup is None:
-            return None
-        place = self.lookup.row_of.get(node)
-        return self.rows.index(place) if place is not None and place in self.rows else None
-
-    def _node_row(self, row: int, width: int) -> Line:
-        assert self.lookup is not None
-        table, r = self.lookup.table, self.rows[row]
-        name = display_name(table.label(r))
-        if self.scope and name.startswith(self.scope):
-            name = name[len(self.scope) :].lstrip("/.")
-        measured: list[Span] = (
-            [
-                (units.count(table.macs[r]), "dim"),
-                (f"{(table.time_ns[r] or 0) / 1e6:.3f}" if table.time_ns[r] is not None else "–", "fg"),
-            ]
-            if self.lookup.timed
-            else [
-                (units.count(table.params[r]) if table.params[r] else "–", "dim"),
-                (units.count(table.macs[r]), "dim"),
-            ]
-        )
-        heat = heat_of_share(self.lookup.share(r))
-        mark: Span = ("·", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
-        cells: list[Span | Line] = [
-            (display_name(table.op[r]), operator_token(table.op[r], table.domain[r])),
-            (name, "fg"),
-            (display_name(units.shape(table.shape[r])), "dim"),
-            *measured,
-            mark,
-        ]
-        return columns.row(self._columns(), cells, width)
-
-    def select(self, node: NodeId) -> None:
-        """Put the cursor on a node, leaving filter and scope if they hide it."""
-        place = self.lookup.row_of.get(node) if self.lookup is not None else None
-        if self.face and place in self.dag_rows:
-            self.query_one(DagView).put(self.dag_rows.index(place))
-            return
-        row = self._row_of(node)
-        if row is None:
-            self.query_text, self.scope = "", ""
-            self._fill_nodes(node)
-        else:
-            self.node_list.cursor = row
-
-    def find_named(self, name: str) -> None:
-        """Put the cursor on the node of a name; a name that is not here is said."""
+    def refill(self, node: NodeId | None = None) -> None:
+        """Query, scope, order or marks have changed."""
         if self.lookup is None:
             return
-        row = next((r for r in range(len(self.lookup.table)) if self.lookup.table.label(r) == name), None)
-        if row is None:
-            self.owb.say(f"{name or 'this node'} is not in the model shown: b shows the other", "warn")
-        else:
-            self.select(self.lookup.table.id[row])
-
-    def current(self) -> int | None:
-        """The table row under the cursor."""
+        self.list.scope = self.scope
+        rows = self.rows_shown()
+        gone: list[int] = []
+        if self.list.lineup is not None and self.list.before is not None:
+            try:
+                gone = self.list.before.find(self.query_text, self.scope)
+            except OptionError:
+                gone = []
+        self.list.fill(rows, gone, self.lookup.row_of.get(node) if node is not None else None)
+        self.title()
         if self.face:
-            return self.dag_rows[self.query_one(DagView).cursor] if self.dag_rows else None
-        return self.rows[self.node_list.cursor] if self.rows else None
-
-    def on_rows_moved(self, message: Rows.Moved) -> None:
-        if message.rows.id == "node-rows":
-            self._show_detail()
-        elif message.rows.id == "scope-rows":
-            return
-
-    def on_rows_opened(self, message: Rows.Opened) -> None:
-        if message.rows.id == "scope-rows":
-            self.scope = self.scope_rows[message.row].path
-            self._fill_nodes()
-            self.main_pane().focus()
-        elif message.rows.id == "node-rows":
-            self.inspector.focus()
-        else:
-            peer = self.inspector.peer(message.row)
-            if peer is not None:
-                self.owb.go("graph", peer)
-
-    def _show_detail(self) -> None:
-        row = self.current()
-        if row is None or self.lookup is None:
-            self.inspector.clear()
-            return
-        self.owb.cursor = self.lookup.table.id[row]
-        self.inspector.show_detail(self.lookup.detail(row), self.lookup, row)
-
-    # ── scopes ─────────────────────────────────────────────────────────────────────────────────────────────────────
+            self.drawing.draw()
+        self.show_detail()
 
     def _fill_scopes(self) -> None:
         assert self.lookup is not None
-        self.scope_rows = [s for s in self.lookup.scopes if self._visible(s)]
-        rows = self.query_one("#scope-rows", Rows)
-        rows.show(len(self.scope_rows), self._scope_row)
-        self.query_one("#scopes", Pane).rule.name_pane("Scopes", "nodes")
+        measure = self.list.measure if self.list.measure in ("time", "MACs", "bytes", "params") else ""
+        self.scopes.show_scopes(self.lookup, measure, self.scope)
+        self.query_one("#scopes", Pane).rule.name_pane("Scopes", self.scopes.title_detail())
 
-    def _visible(self, scope: Scope) -> bool:
-        from workbench.scopes import parts
-
-        return all(above in self.open_scopes for above in ("", *parts(scope.path)[:-1])) or scope.path == ""
-
-    def _scope_row(self, row: int, width: int) -> Line:
-        assert self.lookup is not None
-        scope = self.scope_rows[row]
-        sign = " " if scope.nodes == scope.own else "▾" if scope.path in self.open_scopes else "▸"
-        label = f"{'  ' * scope.level}{sign} {display_name(scope.label)}"
-        total = max(len(self.lookup.table), 1)
-        share = self.lookup.scope_share(scope)
-        end: list[Span] = [(fit(f"{scope.nodes:,}", 7, right=True), "dim")]
-        if share is not None:
-            end.append((fit(units.percent(share), 8, right=True), "fg"))
+    def title(self) -> None:
+        """The rule above the list says how many, in which order, in which scope."""
+        if self.lookup is None or self.face:
+            return
+        self.query_one("#node-heads", Heads).refresh()
+        total = len(self.lookup.table)
+        order = f"{self.list.sort}{' ↑' if self.list.reverse else ' ↓' if self.list.sort != 'order' else ''}"
+        name = f"Nodes in {display_name(self.scope, 30)}" if self.scope else "Nodes"
+        if self.inside:
+            name = f"Nodes in subgraph {display_name(self.inside, 24)}"
+        lineup = self.list.lineup
+        if lineup is not None:
+            detail = f"+{lineup.count('+')} −{lineup.count('−')} ~{lineup.count('~')} ={lineup.count('=')} · {order}"
+            name = name.replace("Nodes", "Nodes A→B", 1)
         else:
-            end.append((" " + fit(bar(scope.nodes / total, 5), 5), "line"))
-        room = width - sum(len(t) for t, _ in end)
-        return [(fit(label, room), "strong" if scope.path == self.scope else "fg"), *end]
+            shown = sum(r >= 0 for r in self.list.rows)
+            detail = f"{shown:,} of {total:,} · {order}"
+        if self.list.marks:
+            detail = f"{len(self.list.marks)} marked · {detail}"
+        self.query_one("#nodes", Pane).rule.name_pane(name, detail)
+
+    # ── the cursor ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def current(self) -> int | None:
+        """The table row under the cursor; a row of A that is gone is −1−row."""
+        if self.face:
+            return self.drawing.current()
+        return self.list.rows[self.list.cursor] if self.list.rows else None
+
+    def select(self, node: NodeId) -> None:
+        """Put the cursor on a node, leaving filter and scope if they hide it."""
+        if self.lookup is None:
+            self.owb.cursor = node
+            return
+        row = self.lookup.row_of.get(node)
+        if self.face and row is not None and self.drawing.put(row):
+            return
+        place = self.list.row_of(row) if row is not None else None
+        if place is None:
+            self.query_text, self.scope, self.inside = "", "", ""
+            self._fill_scopes()
+            self.refill(node)
+        else:
+            self.list.cursor = place
+        if self.face and row is not None:
+            self.drawing.put(row)
+
+    def find_named(self, name: str) -> None:
+        if self.lookup is None:
+            self._sought = name
+            return
+        table = self.lookup.table
+        row = next((r for r in range(len(table)) if table.label(r) == name), None)
+        if row is None:
+            self.owb.say(f"{name or 'this node'} is not in the model shown: b shows the other", "warn")
+        else:
+            self.select(table.id[row])
+
+    def show_detail(self) -> None:
+        """The inspector follows the cursor."""
+        row, lookup, bench = self.current(), self.lookup, self.owb.bench
+        if lookup is None or bench is None:
+            return
+        if row is None:
+            self.inspector.clear("no node matches: esc clears the filter" if self.query_text else "no node here")
+            return
+        lineup, before = self.list.lineup, self.list.before
+        if row < 0 and before is not None:
+            self.inspector.show_node(Seen(before.detail(-1 - row), before, -1 - row))
+            return
+        node = lookup.table.id[row]
+        self.owb.cursor = node
+        report = bench.results.dry_runs.get(bench.key())
+        could = could_be(report, lookup.table.label(row)) if report is not None else None
+        critical = bench.results.paths.get(id(lookup.profile)) if lookup.timed else None
+        self.inspector.show_node(Seen(lookup.detail(row), lookup, row, critical, could, before, lineup, node in self.list.marks))  # fmt: skip
+
+    def on_rows_moved(self, message: Rows.Moved) -> None:
+        if message.rows is self.list:
+            self.show_detail()
+
+    def on_dag_view_moved(self, message: DagView.Moved) -> None:
+        self.show_detail()
+
+    def on_rows_opened(self, message: Rows.Opened) -> None:
+        if message.rows is self.scopes:
+            scope = self.scopes.current()
+            self.scope = scope.path if scope is not None else ""
+            self.scopes.chosen = self.scope
+            self.refill()
+            self.main_pane().focus()
+        elif message.rows is self.list:
+            self._enter()
+        else:
+            target = self.inspector.target(message.row)
+            if isinstance(target, NodeId):
+                self.owb.go("graph", target)
+            elif isinstance(target, Could):
+                self.owb.show_rule(target.rule, target.place)
+            else:
+                self.owb.say("this line leads nowhere: ◂ and ▸ do", "dim")
+
+    def _enter(self) -> None:
+        """Into the subgraphs a node holds, else to its links in the inspector."""
+        row = self.current()
+        if row is None or row < 0 or self.lookup is None:
+            return
+        node = self.lookup.table.id[row]
+        prefix = f"{node.graph}{'.' if node.graph else ''}{node.index}."
+        if any(i.graph.startswith(prefix) for i in self.lookup.table.id):
+            self.query_text, self.scope, self.inside = "", "", prefix
+            self.refill()
+            self.owb.say(f"inside {display_name(self.lookup.table.label(row))}: esc goes out")
+        else:
+            side = self.query_one("#inspector", Pane)
+            if not side.display:
+                self.do_pane_full()
+            self.inspector.focus()
+
+    def do_out_step(self) -> None:
+        """esc: filter, then neighbourhood, then subgraph, then scope."""
+        if self.app.focused is self.inspector or self.app.focused is self.scopes:
+            if self.has_class("full"):
+                self.do_pane_full()
+            self.main_pane().focus()
+        elif self.query_text:
+            self.query_text = ""
+            self.refill(self.owb.cursor)
+        elif self.face and self.drawing.out():
+            return
+        elif self.inside:
+            outer = self.inside.rstrip(".").rpartition(".")
+            holder = NodeId(outer[0], int(outer[2]))
+            self.inside = ""
+            self.refill(holder)
+        elif self.scope:
+            self.scope = self.scopes.chosen = ""
+            self._fill_scopes()
+            self.refill(self.owb.cursor)
 
     # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def footer(self) -> list[tuple[str, str, bool]]:
+        keys: tuple[str, ...] = self.DAG_KEYS if self.face else self.LIST_KEYS
+        labels = {"open.row": "enter into" if self.face else "follow", "face.next": self.FACES[1 - self.face], "measure.next": "overlay", "sort.next": "sort", "fold.chain": "unfold", "amount.more": "hops", "out.step": "out", "mark.alike": f"all {self._op()}"}  # fmt: skip
+        if self.app.focused is self.scopes:
+            keys, labels = self.SCOPE_KEYS, {"open.row": "filter to it", "move.left": "close", "move.right": "open"}
+        if self.app.focused is self.inspector:
+            keys, labels = ("open.row", "out.step", "jump.producer", "jump.reader", "copy.name", "explain.open", "jump.back"), {"open.row": "follow", "out.step": "to the list"}  # fmt: skip
+        return [(a, labels.get(a, ""), not self.why_not(a)) for a in keys]
+
+    def _op(self) -> str:
+        row = self.current()
+        return display_name(self.lookup.table.op[row], 14) if row is not None and row >= 0 and self.lookup is not None else "alike"  # fmt: skip
+
     def why_not(self, action_id: str) -> str:
         row = self.current()
-        if row is None or self.lookup is None:
-            return "no node here" if action_id in ("open.row", "jump.producer", "jump.reader") else ""
-        detail = self.lookup.detail(row)
-        if action_id == "jump.producer" and not any(link.peers for link in detail.inputs):
-            return f"{detail.op} reads graph inputs and constants only: nothing makes them"
-        if action_id == "jump.reader" and not any(link.peers for link in detail.outputs):
-            return "its outputs are graph outputs: nothing reads them"
+        if self.lookup is None:
+            return "names are still being read" if action_id in (*self.LIST_KEYS, *self.DAG_KEYS) and action_id != "copy.name" else ""  # fmt: skip
+        if row is None:
+            return "no node here" if action_id in ("open.row", "jump.producer", "jump.reader", "mark.toggle", "mark.alike", "bookmark.toggle", "out.export") else ""  # fmt: skip
+        if row < 0:
+            return "this node is gone from B: b shows A" if action_id in ("mark.toggle", "mark.alike", "bookmark.toggle", "out.export") else ""  # fmt: skip
+        if action_id in ("jump.producer", "jump.reader"):
+            detail = self.lookup.detail(row)
+            if action_id == "jump.producer" and not any(link.peers for link in detail.inputs):
+                return f"{display_name(detail.name or detail.op, 40)} reads graph inputs and constants only: nothing makes them"  # fmt: skip
+            if action_id == "jump.reader" and not any(link.peers for link in detail.outputs):
+                return f"{display_name(detail.name or detail.op, 40)} makes graph outputs: nothing reads them"
+        if action_id in ("find.next", "find.previous") and not self.query_text:
+            return "no filter and no hits here: / starts one"
+        if action_id in ("amount.more", "amount.less", "fold.chain"):
+            return self.drawing.why_not(action_id)
         return ""
 
     def do_jump_producer(self) -> None:
@@ -327,15 +352,26 @@ class GraphView(View):
         self._follow(output=True)
 
     def _follow(self, *, output: bool) -> None:
-        row = self.current()
+        row, lookup = self.current(), self.lookup
         assert row is not None
-        assert self.lookup is not None
-        detail = self.lookup.detail(row)
+        assert lookup is not None
+        source = self.list.before if row < 0 and self.list.before is not None else lookup
+        detail = source.detail(row if row >= 0 else -1 - row)
         links = detail.outputs if output else detail.inputs
-        peers = [peer for link in links for peer in link.peers]
-        self.owb.go("graph", peers[0])
-        if len(peers) > 1:
-            self.owb.say(f"first of {len(peers)}: the inspector lists all, enter follows one")
+        peers = list(dict.fromkeys(peer for link in links for peer in link.peers))
+        if len(peers) == 1:
+            self.owb.go("graph", peers[0])
+            return
+        from tui.dialogs.choose import ChooseDialog
+
+        table = lookup.table
+        lines = [f"{table.op[lookup.row_of[p]]:14s} {table.label(lookup.row_of[p])}" for p in peers if p in lookup.row_of]  # fmt: skip
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self.owb.go("graph", peers[index])
+
+        self.app.push_screen(ChooseDialog(f"{len(peers)} {'readers' if output else 'producers'}", lines), chosen)
 
     def do_find_filter(self) -> None:
         self.app.query_one(FilterBar).open(self.query_text)
@@ -343,52 +379,160 @@ class GraphView(View):
     def on_filter(self, query: str) -> None:
         """The query as typed so far; an error in it is told and the list stays."""
         self.query_text = query
-        self._fill_nodes()
+        self.refill(self.owb.cursor)
+        if self.lookup is not None:
+            self.owb.query_one(FilterBar).figure(f"{sum(r >= 0 for r in self.list.rows):,} of {len(self.lookup.table):,} nodes")  # fmt: skip
+
+    def do_find_next(self) -> None:
+        self._hit(1)
+
+    def do_find_previous(self) -> None:
+        self._hit(-1)
+
+    def _hit(self, step: int) -> None:
+        rows = self.list
+        if rows.count:
+            rows.cursor = (rows.cursor + step) % rows.count
+            if self.face and rows.rows[rows.cursor] >= 0:
+                self.drawing.put(rows.rows[rows.cursor])
 
     def do_sort_next(self) -> None:
-        self.sort = (self.sort + 1) % len(_SORTS)
-        if _SORTS[self.sort] == "time" and self.lookup is not None and not self.lookup.timed:
-            self.sort += 1
-        self._fill_nodes(self.owb.cursor)
+        at = SORTS.index(self.list.sort)
+        for step in range(1, len(SORTS) + 1):
+            self.list.sort = SORTS[(at + step) % len(SORTS)]
+            if self.list.sort != "time" or (self.lookup is not None and self.lookup.timed):
+                break
+        self.refill(self.owb.cursor)
 
     def do_sort_reverse(self) -> None:
-        self.reverse = not self.reverse
-        self._fill_nodes(self.owb.cursor)
+        self.list.reverse = not self.list.reverse
+        self.refill(self.owb.cursor)
+
+    def do_measure_next(self) -> None:
+        at = MEASURES.index(self.list.measure)
+        self.list.measure = MEASURES[(at + 1) % len(MEASURES)]
+        if self.list.measure == "time" and (self.lookup is None or not self.lookup.timed):
+            self.list.measure = MEASURES[(at + 2) % len(MEASURES)]
+            self.owb.say(f"overlay {self.list.measure}; time needs a profile: 6 r")
+        else:
+            self.owb.say(f"overlay {self.list.measure}")
+        self._fill_scopes()
+        self.refill(self.owb.cursor)
+
+    def do_mark_toggle(self) -> None:
+        node = self._at()
+        if node is not None:
+            self.list.marks ^= {node}
+            self.list.move(1)
+            self.title()
+            self.list.refresh()
+
+    def do_mark_range(self) -> None:
+        """From the last mark to the cursor."""
+        lookup, marks = self.lookup, self.list.marks
+        assert lookup is not None
+        marked = [k for k, r in enumerate(self.list.rows) if r >= 0 and lookup.table.id[r] in marks]
+        before = [k for k in marked if k <= self.list.cursor]
+        start = before[-1] if before else self.list.cursor
+        marks.update(lookup.table.id[r] for r in self.list.rows[start : self.list.cursor + 1] if r >= 0)
+        self.title()
+        self.list.refresh()
+
+    def do_mark_alike(self) -> None:
+        """All nodes shown with this operator; again takes the marks away."""
+        row, lookup = self.current(), self.lookup
+        assert row is not None
+        assert lookup is not None
+        alike = {lookup.table.id[r] for r in self.list.rows if r >= 0 and lookup.table.op[r] == lookup.table.op[row]}
+        if alike <= self.list.marks:
+            self.list.marks -= alike
+        else:
+            self.list.marks |= alike
+        self.title()
+        self.list.refresh()
+        self.owb.say(f"{len(self.list.marks)} marked: x extracts what lies between")
+
+    def do_bookmark_toggle(self) -> None:
+        node = self._at()
+        if node is None:
+            return
+        if node in self.list.bookmarks:
+            self.list.bookmarks.remove(node)
+        else:
+            self.list.bookmarks.append(node)
+        self.list.refresh()
+        self.owb.say(f"{len(self.list.bookmarks)} bookmarked: ' jumps to them by a capital letter")
 
     def do_fold_chain(self) -> None:
-        self._fold(None)
+        if self.app.focused is self.scopes:
+            self.scopes.fold(None)
+        else:
+            self.drawing.unfold()
+
+    def do_fold_all(self) -> None:
+        if self.face and self.app.focused is not self.scopes:
+            self.drawing.fold_all()
+        else:
+            self.scopes.fold_all()
 
     def do_move_right(self) -> None:
         if self.app.focused is self.query_one(DagView):
             self.query_one(DagView).step(0, 1)
-        else:
-            self._fold(True)
+        elif self.app.focused is self.scopes:
+            self.scopes.fold(True)
 
     def do_move_left(self) -> None:
         if self.app.focused is self.query_one(DagView):
             self.query_one(DagView).step(0, -1)
+        elif self.app.focused is self.scopes:
+            self.scopes.fold(False)
+
+    def _move(self, step: int) -> None:
+        if self.app.focused is self.query_one(DagView):
+            self.query_one(DagView).step(step, 0)
         else:
-            self._fold(False)
+            super()._move(step)
 
-    def do_fold_all(self) -> None:
+    def do_open_row(self) -> None:
+        if self.app.focused is self.query_one(DagView):
+            if not self.drawing.enter():
+                self._enter()
+        else:
+            super().do_open_row()
+
+    def do_amount_more(self) -> None:
+        self.drawing.hop(1)
+
+    def do_amount_less(self) -> None:
+        self.drawing.hop(-1)
+
+    def do_face_next(self) -> None:
+        self.face = 1 - self.face
+        self.set_class(bool(self.face), "dag")
+        self.refill(self.owb.cursor)
+        self.main_pane().focus()
+
+    def do_explain_open(self) -> None:
+        row, lookup = self.current(), self.lookup
+        if row is not None and row >= 0 and lookup is not None:
+            from tui.dialogs.page import operator_page
+
+            self.app.push_screen(operator_page(lookup.detail(row), self.owb.bench, lookup.table.label(row)))
+
+    def do_out_export(self) -> None:
+        """The marked nodes, or the one under the cursor, as a model of their own."""
+        from tui.dialogs.export import export_nodes
+
         assert self.lookup is not None
-        self.open_scopes = {""} if len(self.open_scopes) > 1 else {s.path for s in self.lookup.scopes}
-        self._fill_scopes()
-
-    def _fold(self, opened: bool | None) -> None:
-        rows = self.query_one("#scope-rows", Rows)
-        if not rows.has_focus or not self.scope_rows:
-            return
-        path = self.scope_rows[rows.cursor].path
-        if opened is None:
-            opened = path not in self.open_scopes
-        (self.open_scopes.add if opened else self.open_scopes.discard)(path)
-        self._fill_scopes()
+        rows = sorted(self.lookup.row_of[n] for n in self.list.marks if n in self.lookup.row_of)
+        current = self.current()
+        export_nodes(self.owb, self.lookup, rows or ([current] if current is not None else []))
 
     def copy_text(self) -> str:
-        row = self.current()
-        return "" if row is None or self.lookup is None else self.lookup.table.label(row)
+        row, lookup = self.current(), self.lookup
+        if row is None or lookup is None:
+            return ""
+        return lookup.table.label(row) if row >= 0 else self.list.before.table.label(-1 - row) if self.list.before else ""  # fmt: skip
 
     def copy_command(self) -> str:
-        bench = self.owb.bench
-        return f"owb show {bench.path} {self.copy_text()!r}" if bench is not None else ""
+        return f"owb show {self.owb.path} {self.copy_text()!r}"

@@ -1,119 +1,193 @@
-"""The inspector: one node in full, its links can be followed with enter."""
+"""The inspector: one node in full; what leads elsewhere can be followed with enter."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tui.line import Line, Span, fit
-from tui.theme import operator_token
+from tui.line import Line, Span, clip, fit, section
+from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
+from tui.views.nodelist import SIGNS
 from tui.widgets.rows import Rows
-from workbench.detail import Link, NodeDetail
+from workbench.criticalpath import Critical
+from workbench.detail import Attribute, Link, NodeDetail
+from workbench.lineup import Lineup
 from workbench.lookup import Lookup
 from workbench.nodes import NodeId
 from workbench.render import units
 from workbench.render.text import display_name
+from workbench.whynot import Could
 
-_Row = tuple[list[Span], NodeId | None]
+Target = NodeId | Could | None
+_Row = tuple[list[Span], Target]
+_LABEL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything known of the node under the cursor.
+
+    before, lineup  of A, where both slots are shown
+    could           None while no dry run is done
+    """
+
+    detail: NodeDetail
+    lookup: Lookup
+    row: int
+    critical: Critical | None = None
+    could: Sequence[Could] | None = None
+    before: Lookup | None = None
+    lineup: Lineup | None = None
+    marked: bool = False
 
 
 class Inspector(Rows):
-    """Rows of a `NodeDetail`; those that lead to another node can be opened."""
+    """Rows of a node; those that lead to another node or to a rule can be opened."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.lines: list[_Row] = []
 
-    def clear(self) -> None:
+    def clear(self, text: str = "no node here") -> None:
         """No node under the cursor."""
-        self.lines = [([("no node here", "dim")], None)]
+        self.lines = [([(text, "dim")], None)]
         self.show(1, self._row)
 
-    def peer(self, row: int) -> NodeId | None:
-        """The node that a row leads to."""
+    def target(self, row: int) -> Target:
+        """Where a row leads."""
         return self.lines[row][1] if row < len(self.lines) else None
 
-    def show_detail(self, detail: NodeDetail, lookup: Lookup, row: int) -> None:
+    def show_node(self, seen: Seen) -> None:
         """Lay the node out in sections."""
-        table = lookup.table
-        add = self.lines = []
-        head = [
-            (display_name(detail.op), operator_token(detail.op, detail.domain)),
-            (f"   {display_name(detail.domain)}  {detail.since or 'no schema'}", "dim"),
-        ]
-        add.append((head, None))
-        add.append(([(display_name(detail.name) or "no name", "strong")], None))
-        add.append(
-            (
-                [
-                    (
-                        f"#{detail.id.index} of {len(table):,}"
-                        + (f" in {display_name(detail.id.graph)}" if detail.id.graph else ""),
-                        "dim",
-                    )
-                ],
-                None,
-            )
-        )
-        for title, links in (("inputs", detail.inputs), ("outputs", detail.outputs)):
-            add.append((section(title), None))
-            for link in links:
-                add.extend(self._link(link, lookup))
-        if detail.attributes:
-            add.append((section("attributes"), None))
-            add.extend(
-                (
-                    [
-                        (fit(display_name(a.name), 18), "dim"),
-                        (display_name(a.text, 200), "dim" if a.is_default else "fg"),
-                        (" =" if a.is_default else "", "line"),
-                    ],
-                    None,
-                )
-                for a in detail.attributes
-            )
-        add.append((section("cost"), None))
-        add.append(([("MACs        ", "dim"), (units.count(table.macs[row]), "fg")], None))
-        add.append(([("parameters  ", "dim"), (units.count(table.params[row]), "fg")], None))
-        time = table.time_ns[row]
-        if time is not None:
-            share = lookup.share(row)
-            add.append(
-                ([("median      ", "dim"), (units.duration(time), "fg"), (f"   {units.percent(share)}", "fg")], None)
-            )
-        add.append((section("origin"), None))
-        if detail.origin:
-            add.extend(([("from ", "dim"), (display_name(name), "fg")], None) for name in detail.origin)
-        else:
-            add.append(([("as in the file", "dim")], None))
-        self.show(len(add), self._row, 0)
-
-    def _link(self, link: Link, lookup: Lookup) -> list[_Row]:
-        facts = f"{units.shape(link.shape)}  {link.dtype}"
-        side: list[Span] = []
-        if link.constant:
-            side = [(f"  {units.size(link.bytes)} const", "dim")]
-        elif link.output:
-            side = [(f"  {len(link.peers)} {'reader' if len(link.peers) == 1 else 'readers'}", "dim")]
-        out: list[_Row] = [
-            (
-                [(fit(display_name(link.role), 4), "focus"), (" " + display_name(facts), "fg"), *side],
-                link.peers[0] if link.peers else None,
-            )
-        ]
-        out.append(([("     " + display_name(link.value), "dim")], link.peers[0] if link.peers else None))
-        for peer in link.peers[:12]:
-            arrow = "▸" if link.output else "◂"
-            place = lookup.row_of[peer]
-            text = f"   {arrow} {display_name(lookup.table.op[place])}  {display_name(lookup.table.label(place))}"
-            out.append(([(text, "fg")], peer))
-        if len(link.peers) > 12:
-            out.append(([(f"     {len(link.peers) - 12} more", "dim")], None))
-        return out
+        self.lines = [
+            *_head(seen), *_links("inputs", seen.detail.inputs, seen.lookup), *_links("outputs", seen.detail.outputs, seen.lookup),
+            *_attributes(seen.detail.attributes), *_cost(seen), *_origin(seen), *_could(seen),
+        ]  # fmt: skip
+        self.show(len(self.lines), self._row, 0)
 
     def _row(self, row: int, width: int) -> Line:
-        return self.lines[row][0] if row < len(self.lines) else []
+        return clip(self.lines[row][0], width) if row < len(self.lines) else []
 
 
-def section(title: str) -> list[Span]:
-    """The heading of a part: "inputs ╌╌╌╌"."""
-    return [(f"{title} ", "dim"), ("╌" * 60, "line")]
+def _head(seen: Seen) -> list[_Row]:
+    detail, total = seen.detail, len(seen.lookup.table)
+    since = f"since {detail.since}" if detail.since else "no schema"
+    place = f"#{detail.id.index} of {total:,}" + (f" in {display_name(detail.id.graph)}" if detail.id.graph else "")
+    sign = seen.lineup.sign.get(seen.row, "=") if seen.lineup is not None else ""
+    state: Span = {"+": ("new in B", SIGNS["+"]), "~": ("changed in B", SIGNS["~"]), "=": ("as in A", "dim")}.get(sign, ("marked ●" if seen.marked else "", "dim"))  # fmt: skip
+    return [
+        ([(display_name(detail.op), operator_token(detail.op, detail.domain)), (f"   {display_name(detail.domain)}, {since}", "dim")], None),
+        ([(display_name(detail.name) or "no name", "strong")], None),
+        ([(place + "   ", "dim"), state], None),
+    ]  # fmt: skip
+
+
+def _links(title: str, links: Sequence[Link], lookup: Lookup) -> list[_Row]:
+    if not links:
+        return []
+    out: list[_Row] = [(section(title), None)]
+    wide = min(max(len(link.role) for link in links), 10)
+    for link in links:
+        side: Span = ("", "dim")
+        if link.constant:
+            side = (f"  {units.size(link.bytes)} const", "dim")
+        elif link.output:
+            side = ("  ▸ o", "focus") if link.peers else ("  graph output", "dim")
+        else:
+            side = ("  ◂ i", "focus") if link.peers else ("  graph input", "dim")
+        first = link.peers[0] if link.peers else None
+        head = [(fit(display_name(link.role), wide), "focus"), (f" {display_name(units.shape(link.shape))}  {link.dtype or '–'}", "fg"), side]  # fmt: skip
+        out.append((head, first))
+        out.append(([("    " + display_name(link.value), "dim")], first))
+        for peer in link.peers[:3]:
+            row = lookup.row_of[peer]
+            text = f"    {'▸' if link.output else '◂'} {display_name(lookup.table.op[row])}  {display_name(lookup.table.label(row))}"  # fmt: skip
+            out.append(([(text, "fg")], peer))
+        if len(link.peers) > 3:
+            out.append(([(f"      and {len(link.peers) - 3} more: o chooses", "dim")], first))
+    return out
+
+
+def _attributes(attributes: Sequence[Attribute]) -> list[_Row]:
+    if not attributes:
+        return []
+    said = [a for a in attributes if not a.is_default]
+    assumed = [a for a in attributes if a.is_default]
+    out: list[_Row] = [(section("attributes"), None)]
+    out += [
+        ([(fit(display_name(a.name), 14) + " ", "dim"), (display_name(a.text, 200), "fg")], None) for a in said
+    ]  # fmt: skip
+    if assumed:
+        text = ", ".join(f"{display_name(a.name)} {display_name(a.text, 40)}" for a in assumed)
+        out += [([(line, "dim")], None) for line in textwrap.wrap(f"default: {text}", 40)[:3]]
+    return out
+
+
+def _fact(label: str, text: str, token: str = "fg") -> list[Span]:
+    return [(fit(label, _LABEL), "dim"), (text, token)]
+
+
+def _cost(seen: Seen) -> list[_Row]:
+    lookup, row = seen.lookup, seen.row
+    table = lookup.table
+    out: list[_Row] = [(section("cost and time"), None)]
+    share = lookup.share(row, "MACs")
+    macs = units.count(table.macs[row]) + (f"   {units.percent(share)} of the model" if share else "")
+    out.append((_fact("MACs", macs), None))
+    if table.bytes[row] is not None:
+        out.append((_fact("traffic", units.size(table.bytes[row])), None))
+    if table.params[row]:
+        out.append((_fact("params", f"{table.params[row]:,}"), None))
+    if not lookup.timed:
+        out.append((_fact("time", "not measured: 6 r", "dim"), None))
+        return out
+    time = next((n for n in lookup.profile.nodes if n.index == seen.detail.id.index and n.op == seen.detail.op and n.name == seen.detail.name), None)  # fmt: skip
+    if time is None:
+        out.append((_fact("time", "in no step of the measured plan", "dim"), None))
+        return out
+    heat = heat_of_share(time.share) or 0
+    out.append(([*_fact("median", f"{time.median_ns / 1e6:.3f} ms"), (f"   p95 {time.p95_ns / 1e6:.3f}", "dim"), (f"   {100 * time.share:.1f} % ", "fg"), (HEAT_GLYPHS[heat], f"heat.{heat}")], None))  # fmt: skip
+    if time.flops and time.median_ns:
+        roof = lookup.profile.machine.gemm_flops_per_s / 1e9
+        out.append((_fact("rate", f"{time.flops / time.median_ns:.1f} GFLOP/s   roof {roof:.0f}"), None))
+    out.append((_fact("kernel", f"{time.kernel}{'*' if time.shared else ''}   limit {time.roofline or '–'}"), None))
+    if seen.critical is not None:
+        slack = seen.critical.slack_ns.get(row)
+        rank = seen.critical.rank.get(row)
+        on_path = slack is not None and row in seen.critical.path
+        text = "yes  ━━━" if on_path else f"no, slack {units.duration(slack)}" if slack is not None else "–"
+        out.append((_fact("critical", f"{text}   rank {rank} of {len(seen.critical.rank)}"), None))
+    return out
+
+
+def _origin(seen: Seen) -> list[_Row]:
+    detail, lineup, before = seen.detail, seen.lineup, seen.before
+    out: list[_Row] = [(section("origin"), None)]
+    if lineup is not None and before is not None:
+        sources = [(before.table.op[a], before.table.label(a)) for a in lineup.origin.get(seen.row, ())]
+        out += [
+            ([("◂ A ", "slot.a"), (f"{display_name(op)}  {display_name(label)}", "fg")], None) for op, label in sources
+        ]
+        out += [([("  " + display_name(text, 200), "dim")], None) for text in lineup.what.get(seen.row, ())]
+        if len(out) > 1:
+            return out
+    if detail.origin:
+        out += [([("from ", "dim"), (display_name(name), "fg")], None) for name in detail.origin]
+    else:
+        out.append(([("as in the file", "dim")], None))
+    return out
+
+
+def _could(seen: Seen) -> list[_Row]:
+    if seen.could is None:
+        return []
+    out: list[_Row] = [(section("could be"), None)]
+    for could in seen.could[:6]:
+        mark: Span = ("▶ ", "ok") if could.ready else ("◦ ", "warn")
+        text = "ready: enter shows it" if could.ready else display_name(could.reason)
+        out.append(([mark, (could.rule + "  ", "fg"), (text, "dim")], could))
+    if len(out) == 1:
+        out.append(([("no rule concerns it", "dim")], None))
+    return out

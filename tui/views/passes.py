@@ -13,8 +13,7 @@ from passes.catalog import rules
 from passes.report import Application, Refused, Report
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, Span, fit
-from tui.views.inspector import section
+from tui.line import Line, Span, fit, section
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text

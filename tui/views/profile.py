@@ -11,9 +11,8 @@ from exec.timing import NodeTime, Profile
 from tui import columns
 from tui.columns import Column
 from tui.glyphs import bar, spark
-from tui.line import Line, fit
+from tui.line import Line, fit, section
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
-from tui.views.inspector import section
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text

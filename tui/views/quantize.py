@@ -12,9 +12,8 @@ from quantize.placement import COMPUTE
 from quantize.report import QuantizeReport, QuantizeResult
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, Span, fit
+from tui.line import Line, Span, fit, section
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
-from tui.views.inspector import section
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text

@@ -29,3 +29,9 @@ def make(name: str) -> View:
     module, cls = _HOME[name]
     view: View = getattr(importlib.import_module(module), cls)(id=name)
     return view
+
+
+def preload() -> None:
+    """Import every screen, off the app's own thread."""
+    for module, _ in _HOME.values():
+        importlib.import_module(module)

@@ -10,9 +10,8 @@ from exec.errors import BenchError
 from exec.ir import Constant
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, fit
+from tui.line import Line, fit, section
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr
-from tui.views.inspector import section
 from tui.views.view import Pane, View
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.frame import Heads, Seam

@@ -58,11 +58,17 @@ class View(Container):
     def fill(self) -> None:
         """Show the state the header names; override."""
 
+    def learnt(self) -> None:
+        """Something was found out in the background (names, shapes, checks, counts): show what concerns this screen."""
+
     def on_filter(self, query: str) -> None:
         """The query as typed so far; raises `OptionError` where it cannot be read. A screen without lists ignores it."""
 
     def find_named(self, name: str) -> None:
         """Put the cursor on the node of a name; only Graph has nodes by name."""
+
+    def find_rule(self, rule: str, place: int) -> None:
+        """Put the cursor on a rule; only Passes has them."""
 
     def focus_first(self, *, force: bool = False) -> None:
         """Give the keys to the main pane, unless one of the panes has them."""

@@ -52,6 +52,11 @@ class FilterBar(Container):
         """A sentence, and a figure at the right."""
         self.bar.show(left, right)
 
+    def figure(self, text: str) -> None:
+        """How many hits the query has, beside it."""
+        if self.is_open:
+            self.bar.show([], [(text + " ", "dim")])
+
     def open(self, query: str) -> None:
         """Start typing."""
         self.add_class("open")

@@ -1,0 +1,158 @@
+"""The flat list of nodes: any order, one measure beside each, and in A→B what became of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tui import columns
+from tui.columns import Column
+from tui.line import Line, Span
+from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
+from tui.widgets.rows import Rows
+from workbench.lineup import Lineup
+from workbench.lookup import Lookup
+from workbench.nodes import NodeId
+from workbench.render import units
+from workbench.render.text import display_name
+
+SORTS = ("order", "time", "MACs", "bytes", "params", "operator")
+MEASURES = ("none", "time", "MACs", "bytes", "params", "dtype")
+SIGNS = {"+": "diff.add", "−": "diff.drop", "~": "diff.edit", "=": "dim"}
+_HEADS = {"time": "ms", "MACs": "MACs", "bytes": "bytes", "params": "params", "dtype": "dtype", "none": ""}
+
+
+class NodeList(Rows):
+    """Rows are rows of the table; a negative one −1−r is row r of A that is gone from B."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.lookup: Lookup | None = None
+        self.before: Lookup | None = None
+        self.lineup: Lineup | None = None
+        self.rows: list[int] = []
+        self.place: dict[int, int] = {}
+        self.sort, self.reverse, self.measure = "order", False, "MACs"
+        self.scope = ""
+        self.ghosts = True
+        self.marks: set[NodeId] = set()
+        self.bookmarks: list[NodeId] = []
+
+    # ── content ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def fill(self, rows: list[int], gone: list[int], cursor: int | None) -> None:
+        """Show rows of B in the chosen order, and rows of A that are gone where they stood."""
+        rows = self._sorted(rows)
+        if self.lineup is not None and self.ghosts and gone:
+            rows = self._with_ghosts(rows, set(gone))
+        self.rows, self.place = rows, {r: k for k, r in enumerate(rows)}
+        self.show(len(rows), self._row, self.place.get(cursor, 0) if cursor is not None else None)
+
+    def _sorted(self, rows: list[int]) -> list[int]:
+        assert self.lookup is not None
+        table = self.lookup.table
+        if self.sort == "operator":
+            rows = sorted(rows, key=lambda r: table.op[r])
+        elif self.sort != "order":
+            column = self.lookup.column(self.sort)
+            rows = sorted(rows, key=lambda r: -(column[r] or 0))
+        return rows[::-1] if self.reverse else rows
+
+    def _with_ghosts(self, rows: list[int], gone: set[int]) -> list[int]:
+        assert self.lineup is not None
+        after: dict[int, list[int]] = {}
+        shown = set(rows)
+        for a_row, b_row in self.lineup.gone:
+            if a_row in gone:
+                after.setdefault(b_row if b_row in shown else -1, []).append(-1 - a_row)
+        out = after.pop(-1, [])
+        for r in rows:
+            out.append(r)
+            out += after.get(r, [])
+        return out
+
+    def row_of(self, row: int) -> int | None:
+        """Where a table row stands."""
+        return self.place.get(row)
+
+    # ── drawing ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the current measure; in A→B the times of both and the origin."""
+        sign = (Column("", 1),) if self.lineup is not None else ()
+        name = (Column("operator", 12), Column("name", 0, keep="end"), Column("output", 16, right=True, rank=2))
+        if self.lineup is not None:
+            return (*sign, *name, Column("A ms", 8, right=True, rank=4), Column("B ms", 8, right=True, rank=3), Column("from A", 22, rank=1))  # fmt: skip
+        if self.measure == "none":
+            return (*name, Column("", 1))
+        second = Column("MACs", 8, right=True, rank=4) if self.measure != "MACs" else Column("params", 8, right=True, rank=4)  # fmt: skip
+        share = () if self.measure == "dtype" else (Column("%", 5, right=True, rank=3), Column("", 1))
+        return (*name, second, Column(_HEADS[self.measure], 9, right=True, rank=1), *share, Column("", 1))
+
+    def _row(self, row: int, width: int) -> Line:
+        assert self.lookup is not None
+        r = self.rows[row]
+        if r < 0:
+            return columns.row(self.columns(), self._ghost(-1 - r), width)
+        table = self.lookup.table
+        cells: list[Any] = [
+            (display_name(table.op[r]), operator_token(table.op[r], table.domain[r])), (self._short(table.label(r)), "fg"),
+            (display_name(units.shape(table.shape[r])), "dim"),
+        ]  # fmt: skip
+        if self.lineup is not None:
+            sign = self.lineup.sign.get(r, "=")
+            sources = self.lineup.origin.get(r, ()) if sign != "=" else ()
+            before = [self._ms(self.before, a) for a in self.lineup.origin.get(r, ())]
+            known = [t for t in before if t is not None]
+            cells = [(sign, SIGNS[sign]), *cells, _time(sum(known) if known else None), _time(self._ms(self.lookup, r)), (self._origin(sources), "dim")]  # fmt: skip
+        elif self.measure == "none":
+            cells.append(self._mark(r))
+        else:
+            cells += [*self._numbers(r), self._mark(r)]
+        return columns.row(self.columns(), cells, width)
+
+    def _ghost(self, a_row: int) -> list[Any]:
+        assert self.before is not None
+        assert self.lineup is not None
+        table, became = self.before.table, self.lineup.became.get(a_row)
+        to = f"→ {display_name(self._short(self.lookup.table.label(became)))}" if became is not None and self.lookup is not None else ""  # fmt: skip
+        return [
+            ("−", "diff.drop"), (display_name(table.op[a_row]), "dim"), (self._short(table.label(a_row)), "dim"), ("", "dim"),
+            _time(self._ms(self.before, a_row)), ("", "dim"), (to, "dim"),
+        ]  # fmt: skip
+
+    def _numbers(self, r: int) -> list[Span]:
+        assert self.lookup is not None
+        table = self.lookup.table
+        second = table.macs[r] if self.measure != "MACs" else table.params[r] or None
+        out: list[Span] = [(units.count(second), "dim")]
+        if self.measure == "dtype":
+            return [*out, (table.dtype[r] or "–", operator_token(table.op[r], ""))]
+        value = self.lookup.column(self.measure)[r]
+        text = _time(value)[0] if self.measure == "time" else units.size(value) if self.measure == "bytes" else units.count(value or None)  # fmt: skip
+        share = self.lookup.share(r, self.measure)
+        heat = heat_of_share(share)
+        mark: Span = ("", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
+        return [*out, (text, "fg"), ("" if share is None else f"{100 * share:.1f}", "dim"), mark]
+
+    def _mark(self, r: int) -> Span:
+        assert self.lookup is not None
+        node = self.lookup.table.id[r]
+        return ("●", "focus") if node in self.marks else ("◦", "focus") if node in self.bookmarks else ("", "dim")
+
+    def _short(self, label: str) -> str:
+        name = display_name(label)
+        return name[len(self.scope) :].lstrip("/.") if self.scope and name.startswith(self.scope) else name
+
+    def _origin(self, sources: tuple[int, ...]) -> str:
+        if self.before is None or not sources:
+            return ""
+        first = display_name(self._short(self.before.table.label(sources[0])))
+        return first + (f" + {len(sources) - 1}" if len(sources) > 1 else "")
+
+    @staticmethod
+    def _ms(lookup: Lookup | None, row: int) -> float | None:
+        return None if lookup is None or not lookup.timed else lookup.table.time_ns[row]
+
+
+def _time(value_ns: float | None) -> Span:
+    return ("–", "dim") if value_ns is None else (f"{value_ns / 1e6:.3f}", "fg")
