@@ -285,7 +285,7 @@ class Applied:
             self.workspace.facts.of(tensor)
         for new in self.patch.nodes:
             attrs = {k: v.build() if isinstance(v, Body) else v for k, v in new.attrs.items()}
-            node = Node(new.op, new.name or self._node_name(), attrs, new.inputs, (), new.domain)
+            node = Node(new.op, new.name, attrs, new.inputs, (), new.domain)
             if new.like is not None:
                 node.adopt(new.like)
             self.made.append(node)
@@ -304,13 +304,23 @@ class Applied:
             candidates.append(self._steal(old))
             self._give(value.inputs[0], value, old)
         self._bury([*self.made, *candidates])
+        self._name_nodes()
         self._describe()
 
-    def _node_name(self) -> str:
-        """The anchor's name: it is the anchor's work that goes on; a second node gets one like it."""
-        base = self.patch.anchor.name
+    def _name_nodes(self) -> None:
+        """A node without a name gets the one of the node it goes on for: a Conv stays known as that Conv; else the anchor's."""
+        free = [n for n, _ in self.gone if n.name and n in self.patch.sources]
         taken = {n.name for n in self.made}
-        return base if base and base not in taken else self.workspace.unique(base, taken) if base else ""
+        for node, new in zip(self.made, self.patch.nodes, strict=True):
+            if node.name or new.name:
+                continue
+            same = next(
+                (n.name for n in free if n.op == node.op and n.domain == node.domain and n.name not in taken), ""
+            )
+            base = same or self.patch.anchor.name
+            node.name = base if base and base not in taken else self.workspace.unique(base, taken) if base else ""
+            taken.add(node.name)
+            self.workspace.names[node.name] += 1
 
     def _place(self, node: Node) -> None:
         self.region.added[node] = self.patch.anchor
