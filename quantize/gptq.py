@@ -15,7 +15,7 @@ DAMPING = 0.01
 MOST_INPUTS = 1024
 MOST_ROWS = 4096  # of one sample: more say nothing new
 _OUTPUTS = 512
-_BLOCK = 64
+_BLOCK = 16
 
 
 class Products:

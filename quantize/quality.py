@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,6 +114,8 @@ class Judge:
         judge = cls(kept, wanted, frozenset(o.name for o in model.graph.outputs if _is_choice(o)))
         session = Session(model, kernels=KERNELS)
         judge.expected = [session.run(sample, list(wanted)) for sample in kept]
+        del session
+        gc.collect()  # a plan is a cycle of buffers and calls
         return judge
 
     def outputs(self, model: Model, *, cancel: Cancel | None = None) -> tuple[OutputQuality, ...]:
@@ -130,6 +133,8 @@ class Judge:
                             _slices(want), self.wanted[name] in self.choices and want.ndim > 1 and want.shape[-1] > 1
                         )
                     tallies[name].add(want, value)
+        del session
+        gc.collect()
         return tuple(tally.quality(self.wanted[name]) for name, tally in tallies.items())
 
     def sqnr_db(self, model: Model, *, cancel: Cancel | None = None) -> float:

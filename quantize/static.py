@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -129,6 +130,8 @@ def measure(
         for name, watcher in group.items():
             watchers.setdefault(name, []).append(watcher)
     seen = runner.watch(watchers, keep=keep, progress=progress, cancel=cancel)
+    del runner
+    gc.collect()  # a plan is a cycle of buffers and calls: what comes next shall not lie beside it
     findings = list(chosen.findings)
     spans = {n: _span(n, t, observers, options, outputs, findings) for n, t in tensors.items()}
     remarks = [outlier(n, r) for n, r in reaches.items()]

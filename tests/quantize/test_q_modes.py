@@ -153,7 +153,7 @@ NET = """g (float[1,8,8,8] x) => (float[1,10] y) {
 
 def net() -> Model:
     shapes: dict[str, tuple[int, ...]] = {"w1": (8, 8, 3, 3), "b1": (8,), "w2": (8, 8, 3, 3), "b2": (8,), "w3": (8, 8, 1, 1), "b3": (8,), "w4": (10, 128), "b4": (10,)}  # fmt: skip
-    return build(NET, **{n: (f32(*s) / np.sqrt(max(1, np.prod(s[1:])))).astype(np.float32) for n, s in shapes.items()})
+    return build(NET, **{n: (f32(*s) / np.sqrt(float(np.prod(s[1:])))).astype(np.float32) for n, s in shapes.items()})
 
 
 @pytest.mark.parametrize("activations", ["u8", "s8"])
