@@ -272,9 +272,11 @@ class Importer:
         return tensor
 
     def _check_shadow(self, name: str, scope: Scope) -> None:
+        """Find a name that hides one of an outer graph; what a node further on makes is not visible here."""
         outer = scope.outer
         while outer is not None:
-            if name in outer.names:
+            hidden = outer.names.get(name)
+            if hidden is not None and (hidden.inputs or name in outer.sources):
                 self.findings.error(
                     "shadowed-name",
                     f"value {name!r} of {scope.place}",

@@ -228,6 +228,13 @@ def test_an_ordinary_model_has_no_notes() -> None:
     assert load(call(function("F", [N("Relu", ["a"], ["b"])]))).notes == ()
 
 
+def test_a_branch_may_use_a_name_that_a_later_node_gives_again() -> None:
+    then, other = branch([N("Neg", ["x"], ["p"])], "p"), branch([N("Relu", ["x"], ["q"])], "q")
+    choose = N("If", ["c"], ["chosen"], name="choose", then_branch=then, else_branch=other)
+    proto = model([choose, N("Abs", ["chosen"], ["p"]), N("Neg", ["p"], ["y"])], inits=(C,))
+    assert load(proto).notes == ()
+
+
 def test_functions_that_call_each_other_in_a_long_chain_are_walked() -> None:
     assert load(chained(3000)).notes == ()
 
