@@ -24,7 +24,29 @@ Narrow = Literal["float16", "bfloat16"]
 FLOAT32 = np.dtype(np.float32)
 
 KEPT = frozenset(
-    ["NonMaxSuppression", "RoiAlign", "MaxRoiPool", "Range", "CumSum", "TopK", "Multinomial", "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "EyeLike", "If", "Loop", "Scan", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Resize", "Upsample"]
+    [
+        "NonMaxSuppression",
+        "RoiAlign",
+        "MaxRoiPool",
+        "Range",
+        "CumSum",
+        "TopK",
+        "Multinomial",
+        "RandomNormal",
+        "RandomUniform",
+        "RandomNormalLike",
+        "RandomUniformLike",
+        "Bernoulli",
+        "EyeLike",
+        "If",
+        "Loop",
+        "Scan",
+        "QuantizeLinear",
+        "DequantizeLinear",
+        "DynamicQuantizeLinear",
+        "Resize",
+        "Upsample",
+    ]
 )
 """Ops that stay in float32: unstable or unknown in narrow types, or with bodies of their own."""
 
