@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +93,8 @@ class Plan:
         self.live_bytes: list[int] = []
         alive = _alive_bytes(builder)
         self.uses_blas = False
-        self._held: list[Array] = []  # a compiled kernel knows addresses only
+        # A compiled kernel knows addresses only: whatever its step was bound from has to live as long as the plan.
+        self._held: list[Any] = [emitted.bind for emitted in builder.emitted]
         for position, emitted in enumerate(builder.emitted):
             arrays = [slot.bound(self.arena) for slot in emitted.slots]
             self._held += [array for array, slot in zip(arrays, emitted.slots, strict=True) if slot.buffer is None]

@@ -59,6 +59,16 @@ class Spec:
         return len(self.shape)
 
 
+@dataclass(frozen=True, slots=True)
+class Dequantized:
+    """Where a known float comes from: bytes, their scales and zero points, and the axis those lie along."""
+
+    values: Array
+    scale: Array
+    zero: Array | None
+    axis: int
+
+
 @dataclass(slots=True)
 class Trace:
     """The record of one run.
@@ -66,9 +76,11 @@ class Trace:
     operations  what a run has to compute, in order; constants and taken branches are dissolved
     specs       number to Spec; a number without one is data-dependent, a sequence, a map or text
     known       number to value, the same in every run
+    dequantized known values that were bytes before
     """
 
     names: list[str]
+    dequantized: dict[int, Dequantized] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
     specs: dict[int, Spec] = field(default_factory=dict)
     known: dict[int, Value] = field(default_factory=dict)
@@ -134,6 +146,8 @@ class Tracer:
             values[number] = value
             if foldable:
                 trace.known[number] = value
+                if operation.op == "DequantizeLinear" and not operation.attributes.get("block_size"):
+                    self._remember_bytes(operation, number, given)
             elif static:
                 self._note(number, value)
         if not foldable:
@@ -150,6 +164,13 @@ class Tracer:
                     operation.opsets,
                 )
             )
+
+    def _remember_bytes(self, operation: Operation, number: int, given: Sequence[Value]) -> None:
+        values = given[0]
+        if isinstance(values, np.ndarray) and values.dtype in (np.int8, np.uint8) and given[1].dtype == np.float32:
+            zero = given[2] if len(given) > 2 else None
+            axis = int(operation.attributes.get("axis", 1))
+            self.trace.dequantized[number] = Dequantized(values, given[1], zero, axis)
 
     def _branch(self, operation: Operation, name: str, numbers: list[int], outputs: tuple[int, ...]) -> None:
         """Run the taken branch as if its operations stood in place of the If."""

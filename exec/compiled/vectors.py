@@ -233,6 +233,18 @@ def _get_int(builder: Any, address: Any) -> Any:
     return builder.load(pointer(builder, address, I64))
 
 
+def _get_byte(builder: Any, address: Any) -> Any:
+    return builder.zext(builder.load(pointer(builder, address, ir.IntType(8))), I64)
+
+
+def _get_word(builder: Any, address: Any) -> Any:
+    return builder.sext(builder.load(pointer(builder, address, I32)), I64)
+
+
+def _put_word(builder: Any, address: Any, value: Any) -> None:
+    builder.store(builder.trunc(value, I32), pointer(builder, address, I32))
+
+
 INT, FLOAT, VEC = types.int64, types.float32, vector
 
 
@@ -276,6 +288,9 @@ largest = define(FLOAT, (VEC,), _largest)
 get = define(FLOAT, (INT,), _get)
 put = define(types.void, (INT, FLOAT), _put)
 get_int = define(INT, (INT,), _get_int)
+get_byte = define(INT, (INT,), _get_byte)
+get_word = define(INT, (INT,), _get_word)
+put_word = define(types.void, (INT, INT), _put_word)
 
 
 def helper(function: Callable[..., Any]) -> Any:

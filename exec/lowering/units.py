@@ -56,7 +56,7 @@ class Units:
         self, trace: Trace, wanted: Iterable[int], packs: Packs, carried: Sequence[np.dtype[Any]] = ()
     ) -> None:
         self.packs, self.carried = packs, tuple(carried)
-        self.specs, self.known = dict(trace.specs), dict(trace.known)
+        self.specs, self.known, self.dequantized = dict(trace.specs), dict(trace.known), trace.dequantized
         self.wanted = frozenset(n for n in wanted if n >= 0)
         self.list: list[Unit] = _live(trace, self.wanted)
         self.gone: set[Unit] = set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from exec.arrays import Array
 from exec.lowering.buffers import reshaped
 from exec.lowering.builder import Builder, Step
 from exec.lowering.convolution.gathered import gathering
+from exec.lowering.convolution.problem import Convolution
 from exec.lowering.taps import Planes, planes_of, prepared
-
-if TYPE_CHECKING:
-    from exec.lowering.ops.conv import Convolution
 
 BLOCK_BYTES = 256 << 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from exec.arrays import Array
 from exec.lowering.buffers import reshaped
 from exec.lowering.builder import Builder, Step
 from exec.lowering.convolution.pointwise import add_bias
+from exec.lowering.convolution.problem import Convolution
 from exec.lowering.taps import Planes, planes_of, prepared
-
-if TYPE_CHECKING:
-    from exec.lowering.ops.conv import Convolution
 
 BLOCK_BYTES = 768 << 10
 """Gathered columns held at a time: half of a second-level cache."""

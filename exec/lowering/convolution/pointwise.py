@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from exec.arrays import Array
 from exec.lowering.builder import Builder, Step
-
-if TYPE_CHECKING:
-    from exec.lowering.ops.conv import Convolution
+from exec.lowering.convolution.problem import Convolution
 
 
 def pointwise(b: Builder, c: Convolution) -> None:

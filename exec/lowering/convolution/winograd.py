@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from exec.arrays import Array
 from exec.kernels.nn.conv import convolve
 from exec.lowering.builder import Builder, Step
-
-if TYPE_CHECKING:
-    from exec.lowering.ops.conv import Convolution
+from exec.lowering.convolution.problem import Convolution
 
 TILE, POINTS = 4, 6
 

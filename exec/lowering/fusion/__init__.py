@@ -9,6 +9,7 @@ from exec.lowering.fusion.gelu import match_gelu
 from exec.lowering.fusion.hard_swish import match_hard_swish
 from exec.lowering.fusion.layer_norm import match_layer_norm
 from exec.lowering.fusion.pads import fold_pads
+from exec.lowering.fusion.quantized import merge_pairs, use_integers
 from exec.lowering.fusion.swish import match_swish
 from exec.lowering.packs import Packs
 from exec.lowering.units import Units
@@ -22,6 +23,12 @@ def fuse_units(units: Units, packs: Packs, jit: bool) -> None:
     match_hard_swish(units)
     fold_pads(units)
     fold_affine(units, packs)
+    if jit:
+        from exec.compiled.integer_tile import supported
+
+        if supported():
+            use_integers(units)
+    merge_pairs(units)
     if jit:
         attach_epilogues(units)
         build_chains(units)

@@ -117,8 +117,26 @@ def instructions_of(units: Units, unit: Unit) -> list[Instruction] | None:
         return [Instruction(op, first, -1, result)] if op else None
     if is_op(unit, "BatchNormalization"):
         return _affine(units, unit, spec)
+    if unit.domain == "owb" and unit.op == "Rounding":
+        return _rounding(units, unit, spec)
     found = activation_of(units, unit)
     return None if found is None else [Instruction(found[0], first, -1, result, found[1], found[2])]
+
+
+def _rounding(units: Units, unit: Unit, spec: Spec) -> list[Instruction]:
+    made = unit.extra.get("rounding")
+    if made is None:
+        a = unit.attributes
+        constants = [units.add_constant(np.asarray(a[name], np.float32)) for name in ("scale", "low", "high")]
+        made = unit.extra["rounding"] = (*constants, *(units.fresh(spec) for _ in range(4)))
+    scale, low, high, ratio, whole, above, inside = made
+    return [
+        Instruction("Div", unit.inputs[0], scale, ratio),
+        Instruction("Round", ratio, -1, whole),
+        Instruction("Max", whole, low, above),  # of NaN and a number the second is taken: NaN becomes the lowest value
+        Instruction("Min", above, high, inside),
+        Instruction("Mul", inside, scale, unit.outputs[0]),
+    ]
 
 
 def _two(units: Units, op: str, unit: Unit, spec: Spec) -> list[Instruction] | None:

@@ -47,6 +47,8 @@ def attach_epilogues(units: Units) -> None:
 
 
 def _float_with_weights(units: Units, unit: Unit) -> bool:
+    if "integers" in unit.extra and unit.op != "Conv":
+        return False
     spec = units.specs.get(unit.outputs[0])
     if spec is None or spec.dtype != np.float32 or len(unit.inputs) < 2:
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +13,10 @@ from exec.compiled import activation, convolution, depthwise, gemm, packing, win
 from exec.compiled.vectors import LANES, PANEL
 from exec.kernels.nn.window import Window
 from exec.lowering.builder import Builder, Step
+from exec.lowering.convolution.problem import Convolution
 from exec.lowering.convolution.winograd import tiles_of, transformed_weights
 from exec.lowering.jit.addresses import address
 from exec.lowering.jit.tail import Tail
-
-if TYPE_CHECKING:
-    from exec.lowering.ops.conv import Convolution
 
 CACHE_BYTES = 1 << 20
 """What a kernel may keep in the second-level cache."""

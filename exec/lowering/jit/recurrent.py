@@ -49,7 +49,7 @@ def _bind(
         partial(np.copyto, h, at["h0"]) if "h0" in at else partial(h.fill, 0),
         partial(np.copyto, cell, at["c0"]) if "c0" in at else partial(cell.fill, 0),
         partial(
-            recurrent.lstm.compiled, gemm.multiply_panel.address, address(gates), address(panels), address(h), address(cell),
+            recurrent.lstm.compiled, gemm.multiply_panel.address, recurrent.cell_step.address, address(gates), address(panels), address(h), address(cell),
             address(now), 0 if y is None else address(y), 0 if y is None else y.strides[0], time, batch, hidden,
             int(backward), PANEL, -math.inf, math.inf,
         ),

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
-from exec.arrays import Array
-from exec.kernels.nn.window import Window, window
+from exec.kernels.nn.window import window
 from exec.lowering.buffers import Slot
 from exec.lowering.builder import Builder
 from exec.lowering.convolution.depthwise import depthwise
 from exec.lowering.convolution.gathered import gathered
 from exec.lowering.convolution.pointwise import pointwise
+from exec.lowering.convolution.problem import Convolution
 from exec.lowering.convolution.winograd import pays, winograd
 from exec.lowering.registry import lowering
 from exec.lowering.units import Unit
-
-
-@dataclass(frozen=True, slots=True)
-class Convolution:
-    """What every algorithm gets.
-
-    x, out   slots (N, C, *size) and (N, M, *out)
-    weights  (M, C/group, *kernel), contiguous float32; `source` is the constant they come from, for prepacking
-    bias     (M) or None
-    """
-
-    x: Slot
-    out: Slot
-    weights: Array
-    source: Array
-    bias: Array | None
-    g: Window
-    group: int
-
-    @property
-    def macs(self) -> int:
-        """Multiply-adds of the plain algorithm."""
-        return int(self.out.size * math.prod(self.weights.shape[1:]))
 
 
 @lowering("Conv")
 def conv(b: Builder, unit: Unit) -> bool:
     x, w = b.input(unit.inputs[0]), b.units.constant(unit.inputs[1])
     number = unit.outputs[0]
+    if "integers" in unit.extra:
+        return _on_integers(b, unit, x)
     if w is None or x.dtype != np.float32 or w.dtype != np.float32 or b.units.specs[number].size == 0:
         return False
     bias = b.units.constant(unit.inputs[2]) if unit.input(2) >= 0 else None
@@ -74,6 +50,25 @@ def conv(b: Builder, unit: Unit) -> bool:
     else:
         gathered(b, c)
     return True
+
+
+def _on_integers(b: Builder, unit: Unit, x: Slot) -> bool:
+    """A convolution that reads the bytes in front of its DequantizeLinear."""
+    from exec.lowering.jit import integers
+    from exec.lowering.jit.tail import tail_of
+
+    found, a = unit.extra["integers"], unit.attributes
+    w = found.weights
+    g = window(
+        x.shape[2:], w.shape[2:], a.get("strides"), a.get("pads"), a.get("dilations"), a.get("auto_pad", "NOTSET")
+    )
+    if min(*g.before, *g.after, 0) < 0:
+        return False
+    bias = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
+    zero = None if found.zero is None else b.constant(found.zero)
+    out, tail = b.new(unit.outputs[0]), tail_of(b, unit, bias)
+    group = int(a.get("group", 1))
+    return integers.convolve(b, out, x, zero, w, found.zeros, g, group, found.scale, tail)
 
 
 def choose(c: Convolution) -> str:

@@ -21,8 +21,28 @@ FEW_ROWS = 48
 """Rows up to which packing the weight costs BLAS more than the arithmetic, so the orientation matters."""
 
 
+def _on_integers(b: Builder, unit: Unit) -> bool:
+    """A product that reads the bytes in front of its DequantizeLinear."""
+    from exec.lowering.jit import integers
+    from exec.lowering.jit.tail import tail_of
+
+    found = unit.extra["integers"]
+    x, out = b.input(unit.inputs[0]), b.new(unit.outputs[0])
+    rows = math.prod(x.shape[:-1])
+    bias = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
+    tail = tail_of(b, unit, bias)
+    if not out.contiguous or tail.rest is not None or tail.code or (bias is not None and bias.size != out.shape[-1]):
+        return False
+    zero = None if found.zero is None else b.constant(found.zero)
+    flat, result = b.shaped(x, (rows, x.shape[-1])), out.view(out.array.reshape(rows, -1))
+    turned = bool(unit.attributes.get("transB"))
+    return integers.multiply(b, result, flat, zero, found.weights, found.zeros, found.scale, bias, transposed=turned)
+
+
 @lowering("MatMul")
 def matmul(b: Builder, unit: Unit) -> bool:
+    if "integers" in unit.extra:
+        return _on_integers(b, unit)
     x, y = b.input(unit.inputs[0]), b.input(unit.inputs[1])
     if x.dtype not in FLOATS or x.dtype != y.dtype or x.ndim < 2 or y.ndim < 2 or 0 in (*x.shape, *y.shape):
         return False
@@ -125,6 +145,8 @@ def fastest(call: Callable[[], None], repeats: int = 5) -> float:
 
 @lowering("Gemm")
 def gemm(b: Builder, unit: Unit) -> bool:
+    if "integers" in unit.extra:
+        return _on_integers(b, unit)
     x, y = b.input(unit.inputs[0]), b.input(unit.inputs[1])
     a = unit.attributes
     alpha, beta = float(a.get("alpha", 1.0)), float(a.get("beta", 1.0))
