@@ -94,7 +94,8 @@ def integer_weight(
 ) -> tuple[Array, Params, list[Finding]]:
     """The weight's integers and scales; a scale is widened where the int32 bias would not fit beside it."""
     grouped = node.op == "ConvTranspose" and node.attrs.get("group", 1) != 1
-    how = weight_params(layer.weight, kind, layer.axis if per_channel and not grouped else None)
+    stacked = node.op == "MatMul" and layer.weight.ndim > 2  # onnxruntime's fused kernel takes no column scales there
+    how = weight_params(layer.weight, kind, layer.axis if per_channel and not (grouped or stacked) else None)
     findings: list[Finding] = []
     if layer.bias is not None:
         how, widened = _room_for_bias(how, layer.bias, activation)
