@@ -24,6 +24,7 @@ PAGES = {
     "Q022": "a weight shared with another axis is stored twice",
     "Q023": "alpha and beta folded into the weights",
     "Q024": "float weights stored in 16 bits",
+    "Q025": "a convolution unfolded into a matrix product",
     "Q030": "opset raised",
     "Q031": "integer operators written",
     "Q040": "an output lost much of its signal",

@@ -39,20 +39,50 @@ def region_of(graph: Graph, chosen: Sequence[Choice], joining: Collection[str]) 
     joined = _joined(graph, {id(t) for t in made.values()}, sources, joining)
     made.update({n.outputs[0].name: n.outputs[0] for n in joined})
     inside = {id(t) for t in made.values()}
+    outputs = {id(t) for t in graph.outputs}
     scales: dict[str, str] = {}
     moved: dict[int, Variable] = {}
     for tensor in (*(c.source for c in chosen), *(t for n in joined for t in n.inputs)):
-        chain: list[Any] = []
-        while id(tensor) not in inside and tensor.inputs and moves(tensor.inputs[0]):
-            chain.append(tensor)
-            tensor = tensor.inputs[0].inputs[0]
-        if id(tensor) in inside:
-            for behind in reversed(chain):
-                scales[behind.name] = tensor.name
+        root, chain = root_of(tensor, inside)
+        if id(root) not in inside and _spreads(root, chain, outputs):
+            made[root.name] = root
+            inside.add(id(root))
+        if id(root) in inside:
+            for behind in chain:
+                scales[behind.name] = root.name
                 moved.setdefault(id(behind), behind)
     values = {c.source.name: c.source for c in chosen if c.source.name not in scales}
     values.update({n: t for n, t in made.items() if n not in scales})
     return Region(tuple(joined), values, made, tuple(moved.values()), scales)
+
+
+def root_of(tensor: Any, inside: Collection[int]) -> tuple[Any, list[Any]]:
+    """The value before all moving operators, and those behind it in order; a Concat of pieces of one value moves it too.
+
+    inside  ids of values at which to stop
+    """
+    chain: list[Any] = []
+    while id(tensor) not in inside and tensor.inputs:
+        node = tensor.inputs[0]
+        if moves(node):
+            chain.append(tensor)
+            tensor = node.inputs[0]
+            continue
+        if node.op != "Concat" or node.domain or any(isinstance(t, Constant) for t in node.inputs):
+            break
+        parts = [root_of(t, inside) for t in node.inputs]
+        if len({id(root) for root, _ in parts}) != 1 or not all(steps for _, steps in parts):
+            break
+        chain += [tensor, *reversed([t for _, steps in parts for t in steps])]
+        tensor = parts[0][0]
+    return tensor, list({id(t): t for t in reversed(chain)}.values())
+
+
+def _spreads(root: Any, chain: Sequence[Any], outputs: Collection[int]) -> bool:
+    """Whether a float value is copied on the way and nothing else reads it: it is better quantized once, before."""
+    if not root.inputs or id(root) in outputs or not any(t.inputs[0].op == "Concat" for t in chain):
+        return False
+    return {id(n) for n in root.outputs} <= {id(t.inputs[0]) for t in chain}
 
 
 def _joined(graph: Graph, made: set[int], sources: set[int], joining: Collection[str]) -> list[Node]:

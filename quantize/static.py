@@ -21,10 +21,12 @@ from quantize.gptq import Products
 from quantize.halves import store_halves
 from quantize.numerics import TYPES, Params, params
 from quantize.observers import MinMax, Observer, observer
-from quantize.placement import FIXED_RANGES, JOINED, READER_FLOORS
+from quantize.placement import COMPUTE, FIXED_RANGES, JOINED, READER_FLOORS
 from quantize.regions import Region, region_of
 from quantize.report import QuantizedNode, QuantizedTensor
 from quantize.samples import Samples
+from quantize.selection import matching
+from quantize.unfold import unfold
 from quantize.writing import Writing
 
 
@@ -103,6 +105,14 @@ def measure(
     toposort(model.graph)
     runner = Runner(model, samples)
     shapes = runner.shapes()
+    unfolded: list[Finding] = []
+    if options.preset != "full" and not options.include and TYPES[options.activations].bits == 8:
+        candidates = [n for n in model.graph.nodes if n.op in COMPUTE and not n.domain]
+        kept = matching(candidates, options.exclude, "--exclude") if options.exclude else set()
+        unfolded = unfold(model.graph, shapes, kept)
+    if unfolded:
+        runner = Runner(model, samples)
+        shapes = runner.shapes()
     chosen = choose(model, shapes, options.include, options.exclude, options.preset)
     watched = chosen.possible if every else chosen.taken
     region = region_of(model.graph, watched, JOINED[options.preset])
@@ -132,7 +142,7 @@ def measure(
     seen = runner.watch(watchers, keep=keep, progress=progress, cancel=cancel)
     del runner
     gc.collect()  # a plan is a cycle of buffers and calls: what comes next shall not lie beside it
-    findings = list(chosen.findings)
+    findings = [*unfolded, *chosen.findings]
     spans = {n: _span(n, t, observers, options, outputs, findings) for n, t in tensors.items()}
     remarks = [outlier(n, r) for n, r in reaches.items()]
     remarks += [uneven(n, {p: parts[p].range() for p in _concat_parts(t)}) for n, t in tensors.items()]
