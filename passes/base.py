@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -54,6 +54,13 @@ class Refusal:
     reason: str
     node: Node
     rule: str = ""
+
+
+def not_constant(tensor: Any) -> str:
+    """Why the value cannot be folded, in words."""
+    overridable = getattr(tensor, "default", None) is not None
+    why = "is an overridable input: `owb edit freeze`" if overridable else "is not a constant"
+    return f"{tensor.name or 'an input'} {why}"
 
 
 class Rewrite:

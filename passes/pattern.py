@@ -15,7 +15,7 @@ from typing import Any
 
 from exec.arrays import Array
 from exec.ir import Constant, Node
-from passes.base import Refusal
+from passes.base import Refusal, not_constant
 from passes.region import Region
 
 COMMUTATIVE = frozenset(
@@ -128,7 +128,7 @@ class Const(Pattern):
         elif not isinstance(tensor, Constant) and region.constant(tensor) is None:
             if self.scalar:
                 return
-            state.objections.append((f"{tensor.name or 'an input'} is not a constant", reader))
+            state.objections.append((not_constant(tensor), reader))
         elif self.scalar and region.scalar(tensor) is None:
             return
         if state.bind(self.name, tensor):

@@ -73,14 +73,18 @@ def node_detail(
     shapes  id(tensor) → (dtype, shape) where inference knows it
     """
     schema = schema_of(model, node)
-    outputs_of_graph = {id(t) for t in model.graph.outputs}
+    ends = {id(t): " (graph output)" for t in model.graph.outputs}
+    starts = {
+        id(t): " (graph input)" if getattr(t, "default", None) is None else " (input with a default)"
+        for t in model.graph.inputs
+    }
 
     def link(tensor: Any, role: str, output: bool) -> Link:
         dtype, shape = shapes.get(id(tensor)) or declared(tensor)
         others = tensor.outputs if output else tensor.inputs
         peers = tuple(places[id(n)] for n in others if id(n) in places)
         constant = isinstance(tensor, Constant)
-        name = tensor.name + (" (graph output)" if output and id(tensor) in outputs_of_graph else "")
+        name = tensor.name + (ends if output else starts).get(id(tensor), "")
         return Link(role, name, dtype, shape, peers, constant, tensor.nbytes if constant else None, output)
 
     return NodeDetail(

@@ -1,4 +1,4 @@
-"""Edits a person asks for: cut a part out, rename, drop outputs, name or fix dims, strip. Each gives a new model."""
+"""Edits a person asks for: cut a part out, rename, drop outputs, name or fix dims, freeze, strip. Each gives a new model."""
 
 from __future__ import annotations
 
@@ -127,6 +127,26 @@ def set_dims(model: Model, dims: Mapping[str, int | str]) -> Model:
                     dims.get(f"{tensor.name}:{k}", dims.get(d, d) if isinstance(d, str) else d)
                     for k, d in enumerate(tensor.shape)
                 ]
+    return out
+
+
+def freeze(model: Model, names: Sequence[str] = ()) -> Model:
+    """Make overridable initializers weights: inputs that have a default are inputs no more, so that rewrites may fold them.
+
+    names   which; all of them when empty
+    Exporters of opset 9 and before listed every weight as an input, and only the caller knows whether anyone feeds one.
+    """
+    out = model.copy()
+    optional = {t.name: t for t in out.graph.inputs if getattr(t, "default", None) is not None}
+    for name in names:
+        if name not in optional:
+            why = f"{len(optional):,} inputs have a default" if optional else "no input has a default"
+            raise OptionError(f"no overridable initializer {name!r}", why=why, hint=nearest(name, optional))
+    chosen = [t for name, t in optional.items() if not names or name in names]
+    gone = set(chosen)
+    out.graph.inputs = [t for t in out.graph.inputs if t not in gone]
+    for tensor in chosen:
+        tensor.to_constant(tensor.default)
     return out
 
 

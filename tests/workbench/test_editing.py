@@ -7,8 +7,9 @@ import onnx
 import pytest
 
 from exec.errors import OptionError
+from passes.optimize import optimize
 from workbench import Model, Session, load
-from workbench.editing import drop_outputs, extract, rename, set_dims, strip
+from workbench.editing import drop_outputs, extract, freeze, rename, set_dims, strip
 from workbench.samples import sample
 
 
@@ -75,3 +76,21 @@ def test_the_argument_is_never_changed(cnn: Model) -> None:
     set_dims(cnn, {"batch": 1})
     strip(cnn, docs=True, metadata=True)
     assert cnn.to_proto().SerializeToString(deterministic=True) == before
+
+
+def test_frozen_inputs_are_weights_that_rewrites_fold() -> None:
+    proto = load(sample("digits_cnn.onnx")).to_proto()
+    listed = [onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in proto.graph.initializer]
+    proto.graph.input.extend(listed)
+    model = load(proto)
+    kept = optimize(model, verify=False).model
+    assert len(kept.graph.inputs) == 1 + len(listed)
+    assert any(n.op == "BatchNormalization" for n in kept.graph.nodes)
+    frozen = freeze(model)
+    checked(frozen)
+    assert [t.name for t in frozen.graph.inputs] == ["image"]
+    assert not any(n.op == "BatchNormalization" for n in optimize(frozen, verify=False).model.graph.nodes)
+    one = freeze(model, [listed[0].name])
+    assert len(one.graph.inputs) == len(listed)
+    with pytest.raises(OptionError, match="no overridable initializer 'image'"):
+        freeze(model, ["image"])

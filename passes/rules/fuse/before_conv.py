@@ -6,7 +6,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.ir import Node
-from passes.base import Refusal, Rewrite, Safety
+from passes.base import Refusal, Rewrite, Safety, not_constant
 from passes.patch import Patch
 from passes.region import Region
 from passes.rules.fuse.linear import FLOATS, Affine, affine_of, times, uniform
@@ -61,7 +61,7 @@ class FuseBeforeConv(Rewrite):
         if region.has(node, 2):
             bias = region.constant(node.inputs[2])
             if bias is None:
-                return Refusal(f"the bias {node.inputs[2].name} is not a constant", node)
+                return Refusal(f"the bias {not_constant(node.inputs[2])}", node)
         patch = self.patch(region, node, before)
         inputs: list[Any] = [x, node.inputs[1]]
         if affine.scale is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.ir import Node
-from passes.base import Refusal
+from passes.base import Refusal, not_constant
 from passes.patch import Patch
 from passes.read import per_channel
 from passes.region import Region
@@ -49,14 +49,14 @@ class Linear:
         """What the layer is, or why its weights cannot be folded into."""
         weight = region.constant(node.inputs[1])
         if weight is None:
-            return Refusal(f"the weight {node.inputs[1].name} is not a constant", node)
+            return Refusal(f"the weight {not_constant(node.inputs[1])}", node)
         if weight.dtype.name not in FLOATS:
             return None
         bias: Array | None = None
         if node.op != "MatMul" and region.has(node, 2):
             bias = region.constant(node.inputs[2])
             if bias is None:
-                return Refusal(f"the bias {node.inputs[2].name} is not a constant", node)
+                return Refusal(f"the bias {not_constant(node.inputs[2])}", node)
         if node.op in ("Conv", "ConvTranspose"):
             if weight.ndim < 3:
                 return None
@@ -158,7 +158,7 @@ def affine_of(node: Node, x: Any, channels: int, axis: int, rank: int, region: R
     other = node.inputs[1] if first else node.inputs[0]
     constant = region.constant(other)
     if constant is None:
-        return Refusal(f"{other.name} is not a constant", node)
+        return Refusal(not_constant(other), node)
     if constant.dtype.name not in FLOATS:
         return None
     if region.opset < 7 and node.attrs.get("broadcast", 0):
@@ -192,8 +192,8 @@ def batch_norm(node: Node, channels: int, region: Region) -> Affine | Refusal | 
         return Refusal("it normalizes each position by itself (spatial is 0)", node)
     arrays = [region.constant(t) for t in node.inputs[1:5]]
     if any(a is None for a in arrays):
-        name = next(t.name for t, a in zip(node.inputs[1:5], arrays, strict=True) if a is None)
-        return Refusal(f"{name} is not a constant", node)
+        tensor = next(t for t, a in zip(node.inputs[1:5], arrays, strict=True) if a is None)
+        return Refusal(not_constant(tensor), node)
     if any(a is None or a.shape != (channels,) for a in arrays):
         return None
     epsilon = node.attrs.get("epsilon", 1e-5)
