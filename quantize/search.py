@@ -23,6 +23,7 @@ from quantize.sensitivity import NodeSensitivity, ranked
 from quantize.static import Built, Measured, build
 
 Metric = Callable[[Model], float]
+MARGIN_DB = 0.5  # above the target: samples nobody looked at are a little worse than those that were searched with
 RANKED_BY = 2  # samples: enough for an order
 BREAK_EVEN = 24.0  # multiply-adds per element moved at which int8 neither saves nor costs time (measured, AVX512-VNNI)
 
@@ -134,7 +135,7 @@ class Search:
             self._watch = Stopwatch(model, self.judge.samples[0])
             self._goal = target.latency
         else:
-            self._goal = target.db or 0.0
+            self._goal = (target.db or 0.0) + MARGIN_DB
 
     def _stop(self) -> bool:
         return perf_counter() - self._began > self.target.seconds or (self.cancel is not None and self.cancel())
@@ -193,22 +194,27 @@ class Search:
     def _result(self, stopped: str) -> Searched:
         assert self.best is not None
         best, reached = self.best, self.best.met
-        if self.held is not None and self.target.db is not None and reached:
-            best, reached = self._holding()
+        if self.target.db is not None:
+            best, reached = self._holding(self.target.db)
         names = frozenset(best.nodes)
         return Searched(build(self.measured, names), names, reached, tuple(self.points), stopped)
 
-    def _holding(self) -> tuple[SearchPoint, bool]:
+    def _holding(self, wanted: float) -> tuple[SearchPoint, bool]:
         """The mix with the most work in 8 bits that meets the target on the held-back samples too; else the best there."""
-        assert self.held is not None
-        candidates = sorted((p for p in self.points if p.met), key=lambda p: -p.macs)
+        assert self.best is not None
+        candidates = sorted((p for p in self.points if p.met), key=lambda p: -p.macs) or [self.best]
         judged: list[tuple[float, SearchPoint]] = []
         for point in candidates:
-            db = self.held.sqnr_db(build(self.measured, point.nodes, halves=False).model)
-            if db >= self._goal:
+            held = (
+                point.db
+                if self.held is None
+                else self.held.sqnr_db(build(self.measured, point.nodes, halves=False).model)
+            )
+            if min(held, point.db) >= self._goal:
                 return point, True
-            judged.append((db, point))
-        return max(judged, key=lambda pair: pair[0])[1], False
+            judged.append((held, point))
+        db, best = max(judged, key=lambda pair: pair[0])
+        return best, min(db, best.db) >= wanted
 
 
 def gain_of(choice: Choice) -> float:

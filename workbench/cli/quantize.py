@@ -82,12 +82,15 @@ AUTO_DB = 30.0
     show_default=True,
     help="With --auto: when to take the best found so far.",
 )
+@click.option(
+    "--sensitivity", is_flag=True, help="Only rank the nodes: each alone in 8 bits, and what it does to the outputs."
+)
 @format_options
 @budget_options
 def command(
     model: str, output: str | None, mode: str, data: str | None, samples: int, method: str, activations: str, weights: str, per_channel: bool,
     block_size: int | None, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], operators: str, repairs: tuple[str, ...], ranges: str | None, save_ranges: str | None,
-    auto: bool, target_db: float | None, target_latency: float | None, seconds: float, format: str,
+    auto: bool, target_db: float | None, target_latency: float | None, seconds: float, sensitivity: bool, format: str,
 ) -> None:  # fmt: skip
     """Quantize MODEL. What cannot be quantized rightly stays float, and the report says why.
 
@@ -104,6 +107,17 @@ def command(
         wanted = AUTO_DB if target_db is None and target_latency is None else target_db
         target = Target(db=wanted, latency=target_latency, seconds=seconds)
     opened = workbench.load(model)
+    if sensitivity:
+        from quantize.sensitivity import sensitivity as rank
+        from workbench.render.quantizing import sensitivity_tables
+
+        with progress_bar() as progress:
+            ranking = rank(
+                opened, data if data else samples, preset=preset, method=method, activations=activations, weights=weights, include=include,
+                exclude=exclude, progress=progress,
+            )  # fmt: skip
+        emit(ranking, "sensitivity", sensitivity_tables(ranking), format)
+        return
     with progress_bar() as progress:
         result = workbench.quantize(
             opened, mode, data if data else samples, activations=activations, weights=weights, per_channel=per_channel, block_size=block_size,

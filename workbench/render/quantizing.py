@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from quantize.report import QuantizeReport
+from quantize.sensitivity import Sensitivity
 from workbench.render import units
 from workbench.render.optimizing import change
 from workbench.render.table import Column, Table
@@ -30,6 +31,19 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
     if report.search:
         tables.append(_search(report))
     return [*tables, _summary(report)]
+
+
+def sensitivity_tables(found: Sensitivity) -> list[Table]:
+    """Nodes by what each costs, the most harmful first."""
+    columns = (
+        Column("name", "node", "name"), Column("op", "op"), Column("sqnr_db", "alone in 8 bits", "db"), Column("macs", "MACs", "count"),
+        Column("intensity", "MACs per element", "number"), Column("is_default", "preset"),
+    )  # fmt: skip
+    rows = tuple(
+        (n.name, n.op, n.sqnr_db, n.macs, n.intensity, "takes it" if n.is_default else "") for n in found.nodes
+    )
+    caption = f"the preset's nodes together: {found.all_db:.1f} dB, {found.samples} samples of {found.data}. {found.seconds:.1f} s."
+    return [Table("", columns, rows, caption)]
 
 
 def _findings(report: QuantizeReport) -> Table:
