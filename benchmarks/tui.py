@@ -1,6 +1,6 @@
 """How quick the terminal UI is on large graphs: first paint of a cold process, and the work behind a key.
 
-    python benchmarks/tui.py [--nodes 10000] [--times 5]
+    python -m benchmarks.tui [--nodes 10000] [--times 5]
 
 The first paint is timed on a pseudo-terminal, from the start of the process until inputs and operators are on the screen. Keys are
 timed in a process of their own without a terminal: from the call that handles the key to the composed screen, the median of many.
@@ -150,7 +150,7 @@ def main() -> None:
                 flush=True,
             )
             done = subprocess.run(
-                [sys.executable, __file__, "--keys", str(path)], capture_output=True, text=True, check=True
+                [sys.executable, "-m", "benchmarks.tui", "--keys", str(path)], stdout=subprocess.PIPE, text=True, check=True
             )
             for name, value in json.loads(done.stdout).items():
                 print(f"{'':16s} {name:14s} {value:8.1f}", flush=True)

@@ -47,6 +47,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane.previous", "shift+tab", "previous pane", "go"),
     Action("out.step", "escape", "one step out", "go"),
     Action("jump.back", "left_square_bracket,backspace", "back", "go"),
+    Action("jump.letters", "apostrophe", "jump to a letter", "go"),
     Action("jump.forward", "right_square_bracket", "forward", "go"),
     Action("palette.open", "colon,ctrl+p", "commands", "go"),
     Action("help.open", "question_mark", "all keys", "go"),
@@ -66,12 +67,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("sort.reverse", "S", "reverse the order", "find"),
     Action("face.next", "t", "next face", "measure"),
     Action("measure.next", "c", "next measure", "measure"),
+    Action("measure.choose", "C", "choose the measure", "measure"),
     Action("pane.full", "f", "pane full size", "measure"),
     Action("fold.chain", "e", "fold or unfold", "measure"),
     Action("fold.all", "E", "fold or unfold all", "measure"),
     Action("amount.more", "plus", "one more", "measure"),
     Action("amount.less", "minus", "one fewer", "measure"),
     Action("mark.toggle", "space", "mark", "mark"),
+    Action("mark.range", "v", "mark a range", "mark"),
     Action("mark.alike", "asterisk", "mark all alike", "mark"),
     Action("bookmark.toggle", "m", "bookmark", "mark"),
     Action("jump.producer", "i", "producer", "graph"),
@@ -92,6 +95,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("out.export", "x", "export this", "out"),
     Action("out.save", "w,ctrl+s", "save", "out"),
     Action("file.open", "O", "open a file", "out"),
+    Action("session.resume", "", "resume: do the last session's steps again", "out"),
+    Action("session.reload", "", "reload the file as A", "out"),
     Action("app.quit", "q,ctrl+q", "quit", "out"),
     Action("app.suspend", "ctrl+z", "suspend", "out"),
     Action("app.redraw", "ctrl+l", "redraw", "out"),
@@ -101,4 +106,4 @@ BY_ID = {a.id: a for a in ACTIONS}
 
 def bindings() -> list[Binding]:
     """All actions as Textual bindings; each can be remapped by its id."""
-    return [Binding(a.keys, f"act('{a.id}')", a.text, id=a.id, show=False, priority=False) for a in ACTIONS]
+    return [Binding(a.keys, f"act('{a.id}')", a.text, id=a.id, show=False, priority=False) for a in ACTIONS if a.keys]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import ContentSwitcher
 
 from exec.errors import BenchError, OptionError
-from tui import glyphs
+from tui import files, glyphs, jump
 from tui.actions import BY_ID, bindings
 from tui.bridge import Bridge
 from tui.dialogs.failure import FailureDialog
@@ -56,6 +57,9 @@ class WorkbenchApp(App[None]):
         self.data = data
         self.wants_child = child
         self.child: Child | None = None
+        self.remembers = child
+        self.resumable: list[dict[str, Any]] = []
+        self.watch_file = files.Watch(self.path)
         self.palette = LIGHT if theme == LIGHT.name else DARK
         self.ascii_only = glyphs.wants_ascii()
         self.bench: Bench | None = None
@@ -83,7 +87,14 @@ class WorkbenchApp(App[None]):
             self.register_theme(textual_theme(palette))
         self.theme = self.palette.name
         self.refresh_frame()
+        files.load_keymap(self, set(BY_ID))
+        self.set_interval(files.WATCH_S, self._look_at_file)
         self.open(self.path)
+
+    def _look_at_file(self) -> None:
+        """A file that changed is said, never reloaded by itself; nothing is looked at while something is measured."""
+        if self.bench is not None and self.bridge.busy is None and self.watch_file.changed():
+            self.say(f"{display_name(self.path.name)} has changed on disk: : reload opens it again as A", "warn")
 
     def open(self, path: Path) -> None:
         """Open a file as A; what was open before stays until the new one is there."""
@@ -107,7 +118,9 @@ class WorkbenchApp(App[None]):
             self.child = bench.runner = Child(bench)
         self._trail.clear()
         self._ahead.clear()
+        self.watch_file = files.Watch(bench.path)
         self.say(f"Opened in {units.duration(bench.opened_ns)}.")
+        files.offer_resume(self)
         self.state_changed()
         self.call_after_refresh(self._look_ahead)
 
@@ -208,6 +221,11 @@ class WorkbenchApp(App[None]):
         self.go("graph")
         view = self.view("graph")
         view.on_filter(f"op:{op}")
+
+    def show_query(self, query: str) -> None:
+        """Graph, filtered."""
+        self.go("graph")
+        self.view("graph").on_filter(query)
 
     def show_node_named(self, name: str) -> None:
         """Graph, at the node of that name if there is one."""
@@ -317,8 +335,10 @@ class WorkbenchApp(App[None]):
         if action_id.startswith("go.") and action_id.removeprefix("go.") not in registry.names():
             return "this screen is not in this version"
         match action_id:
-            case "slot.next" | "slot.choose":
+            case "slot.next":
                 return bench.why_not_next_slot()
+            case "session.resume":
+                return "" if self.resumable else "nothing was done to this file the last time"
             case "history.undo":
                 return "" if bench.history.tip else "nothing to undo: B is the original"
             case "history.redo":
@@ -390,26 +410,31 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(PaletteDialog(self.view()), self._chosen)
 
-    def _chosen(self, action_id: str | None) -> None:
-        if action_id:
-            self.act(action_id)
+    def _chosen(self, chosen: str | None) -> None:
+        if chosen in BY_ID:
+            self.act(chosen)
+        elif chosen:
+            from tui import shell
+
+            shell.run(self, chosen)
 
     def do_out_save(self) -> None:
-        from tui.dialogs.save import SaveDialog
+        files.save(self)
 
-        assert self.bench is not None
-        self.push_screen(SaveDialog(self.bench), self._save)
+    def do_file_open(self) -> None:
+        files.choose_file(self)
 
-    def _save(self, target: Path | None) -> None:
-        bench = self.bench
-        if target is None or bench is None:
-            return
+    def do_slot_choose(self) -> None:
+        files.choose_slots(self)
 
-        def done(path: Path) -> None:
-            self.say(f"saved {path}")
-            self.refresh_frame()
+    def do_jump_letters(self) -> None:
+        jump.start(self)
 
-        self.bridge.run("save", f"saving {target.name}", lambda progress, cancel: bench.save(target), done)
+    def do_session_resume(self) -> None:
+        files.resume(self)
+
+    def do_session_reload(self) -> None:
+        self.guarded(lambda: self.open(self.path))
 
     def do_job_cancel(self) -> None:
         job = self.bridge.cancel()
@@ -440,19 +465,27 @@ class WorkbenchApp(App[None]):
         self.do_app_quit()
 
     def do_app_quit(self) -> None:
-        if self.bench is not None and self.bench.unsaved and self.bench.history.changed:
-            from tui.dialogs.leave import LeaveDialog
+        self.guarded(self._leave)
 
-            self.push_screen(LeaveDialog(self.bench), self._leave)
-        else:
-            self._leave("leave")
+    def guarded(self, then: Callable[[], None]) -> None:
+        """Do what would lose unsaved steps, after asking."""
+        if self.bench is None or not self.bench.unsaved or not self.bench.history.changed:
+            then()
+            return
+        from tui.dialogs.leave import LeaveDialog
 
-    def _leave(self, answer: str | None) -> None:
-        if answer == "save":
-            self.do_out_save()
-        elif answer == "leave":
-            self.bridge.cancel_all()
-            self.exit()
+        def answered(answer: str | None) -> None:
+            if answer == "save":
+                self.do_out_save()
+            elif answer == "leave":
+                then()
+
+        self.push_screen(LeaveDialog(self.bench), answered)
+
+    def _leave(self) -> None:
+        files.note(self)
+        self.bridge.cancel_all()
+        self.exit()
 
     def on_unmount(self) -> None:
         """Nothing of ours outlives the screen."""

@@ -63,3 +63,8 @@ def row(columns: Sequence[Column], cells: Sequence[Span | Line], width: int) -> 
         else:
             out.extend(cell)  # type: ignore[arg-type]
     return out
+
+
+def time_unit(total_ns: float) -> tuple[str, float, int]:
+    """(unit, nanoseconds in it, decimals): one unit for a whole column, so that it can be compared down the list."""
+    return ("µs", 1e3, 2) if total_ns < 1e6 else ("ms", 1e6, 3)

@@ -70,7 +70,7 @@ def clip(line: Line, cells: int) -> list[Span]:
             left -= length
             continue
         if left > 0:
-            ruled = text == text[0] * len(text)  # a rule is cut, not shortened
+            ruled = text == text[0] * len(text) or not text[left:].strip()  # a rule is cut, not shortened
             out.append((text[:left] if ruled else fit(text, left), token))
         break
     return out

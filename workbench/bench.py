@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.findings import Findings
     from workbench.lineup import Lineup
     from workbench.lookup import Lookup
+    from workbench.preview import Preview
 
 Shown = Literal["A", "B", "A→B"]
 OTHER = -1
@@ -185,6 +186,15 @@ class Bench:
         if key not in self.results.dry_runs:
             self.results.dry_runs[key] = dry_run(model, progress=progress, cancel=cancel)
         return self.results.dry_runs[key]
+
+    def preview(self, rule: str) -> Preview:
+        """One rule alone on B, to be looked at; once for a state."""
+        from workbench.preview import preview
+
+        key, model = (self.key("B"), rule), self.model("B")
+        if key not in self.results.previews:
+            self.results.previews[key] = preview(model, rule)
+        return self.results.previews[key]
 
     def optimize(
         self,
@@ -386,6 +396,37 @@ class Bench:
             f"{self.history.tip} steps",
             None,
         )
+        return target
+
+    def script(self, target: str) -> str:
+        """The steps up to B as a shell script that writes `target`."""
+        lines, source = ["#!/bin/sh", "set -e"], quote(self.path)
+        steps = self.history.steps[1 : self.history.tip + 1]
+        for k, step in enumerate(steps):
+            out = shlex.quote(target) if k == len(steps) - 1 else f"step{k + 1}.onnx"
+            options = {k: v for k, v in step.options.items() if k not in ("do", "verify", "in_memory")}
+            words = " ".join(f"--{k} {shlex.quote(','.join(v) if isinstance(v, list) else str(v))}" for k, v in options.items())  # fmt: skip
+            lines.append(f"owb {step.options['do']} {source} {words} -o {out}")
+            source = out
+        return "\n".join([*lines, f"owb compare {quote(self.path)} {shlex.quote(target)}"]) + "\n"
+
+    def save_script(self, path: str | Path, model: str) -> Path:
+        """Write the script of B."""
+        target = Path(path)
+        target.write_text(self.script(model), encoding="utf-8")
+        self._note(f"owb save script {quote(target)}", f"bench.save_script({str(target)!r}, {model!r})", 0, f"{self.history.tip} steps", None)  # fmt: skip
+        return target
+
+    def save_report(self, path: str | Path, progress: Progress | None = None, cancel: Cancel | None = None) -> Path:
+        """Write a page that says what changed from A to B."""
+        from workbench.changes import gather
+        from workbench.feeding import feeds_for
+        from workbench.render.html import page
+
+        target, started = Path(path), perf_counter_ns()
+        a, b = self.model("A"), self.model("B")
+        target.write_text(page(gather(a, b, feeds_for(a, None).values, progress=progress)), encoding="utf-8")
+        self._note(f"owb report A B -o {quote(target)}", f"bench.save_report({str(target)!r})", perf_counter_ns() - started, "", None)  # fmt: skip
         return target
 
     def save(self, path: str | Path) -> Path:

@@ -12,7 +12,7 @@ from workbench.lookup import Lookup
 from workbench.render import units
 from workbench.render.text import display_name
 
-MOST_BOXES = 4000
+MOST_BOXES = 12_000
 _SCOPES_FROM = 60
 _LEAST_WIDTH = 30
 
@@ -66,7 +66,7 @@ def _box(lookup: Lookup, group: Group, scope: str, measure: str, heat: Callable[
     table, last = lookup.table, group.rows[-1]
     title = display_name(title_of(table, group), 34)
     name = display_name(_short(table.label(group.rows[0]), scope), 18) if group.kind != "scope" else f"{len(group.rows):,} nodes"  # fmt: skip
-    shape = display_name(units.shape(table.shape[last]), 24)
+    shape = display_name(lookup.symbols.shape(table.shape[last]), 24)
     first, second = [title, name], [shape]
     if measure == "dtype":
         second.append(table.dtype[last])

@@ -16,6 +16,7 @@ from workbench import nodes
 from workbench.detail import NodeDetail, node_detail
 from workbench.nodes import NodeId, NodeTable
 from workbench.scopes import Scope, parts, scope_tree
+from workbench.symbols import Symbols
 
 if TYPE_CHECKING:
     from workbench.estimate import Estimate
@@ -33,6 +34,7 @@ class Lookup:
     def __init__(self, model: Model, profile: Any = None, known: Estimate | None = None) -> None:
         self.model, self.known = model, known
         self.profile = profile
+        self.symbols = Symbols(model)
         with no_gc():
             self.table: NodeTable = nodes.node_table(model, shapes=known.shapes if known is not None else {})
             self.row_of: dict[NodeId, int] = {node_id: row for row, node_id in enumerate(self.table.id)}

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from workbench.criticalpath import Critical
     from workbench.lineup import Lineup
     from workbench.lookup import Lookup
+    from workbench.preview import Preview
 
 
 @dataclass(slots=True)
@@ -18,6 +19,7 @@ class Results:
 
     profiles     (key, engine) → Profile, the newest last
     comparisons  (key of A, key of B) → Comparison, the newest last
+    previews     (key, rule) → Preview
     lineups      the same pair → Lineup; paths: id of a kept profile → Critical
     dry_runs     key → Report; findings: key → Findings; cards: key → Summary
     """
@@ -25,6 +27,7 @@ class Results:
     profiles: dict[tuple[int, str], Any] = field(default_factory=dict)
     comparisons: dict[tuple[int, int], Any] = field(default_factory=dict)
     deltas: dict[tuple[int, int], Any] = field(default_factory=dict)
+    previews: dict[tuple[int, str], Preview] = field(default_factory=dict)
     lineups: dict[tuple[int, int], Lineup] = field(default_factory=dict)
     paths: dict[int, Critical] = field(default_factory=dict)
     dry_runs: dict[int, Any] = field(default_factory=dict)

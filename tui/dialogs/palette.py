@@ -16,7 +16,7 @@ from tui.widgets.rows import Rows
 
 
 class PaletteDialog(Dialog[str]):
-    """Returns the id of the chosen action."""
+    """Returns the id of the chosen action, or a command line as it was typed."""
 
     DEFAULT_CSS = "PaletteDialog Rows { height: 16; } PaletteDialog Input { border: none; height: 1; padding: 0; background: $background; } PaletteDialog Text { display: none; }"
     BINDINGS = [
@@ -29,7 +29,10 @@ class PaletteDialog(Dialog[str]):
     def __init__(self, view: View) -> None:
         super().__init__()
         self.view = view
-        self.entry, self.rows = Input(placeholder="type words of a command"), Rows()
+        self.entry, self.rows = (
+            Input(placeholder="words of a command, or a line: optimize A --passes fuse-conv-bn -o out.onnx"),
+            Rows(),
+        )
         self.found: list[Action] = []
 
     def extra(self) -> list[Widget]:
@@ -69,7 +72,13 @@ class PaletteDialog(Dialog[str]):
         self._choose()
 
     def _choose(self) -> None:
-        self.dismiss(self.found[self.rows.cursor].id if self.found else None)
+        from tui.shell import is_command
+
+        typed = self.entry.value.strip()
+        if is_command(typed):
+            self.dismiss(typed)
+        else:
+            self.dismiss(self.found[self.rows.cursor].id if self.found else None)
 
     def action_move(self, step: int) -> None:
         """Move in the list while typing."""

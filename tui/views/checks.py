@@ -11,11 +11,12 @@ from textual.app import ComposeResult
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span, section
+from tui.views.nodelist import SIGNS
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
-from workbench.findings import Findings, check
+from workbench.findings import Findings
 from workbench.history import Step
 from workbench.lint.base import Finding
 from workbench.lint.catalog import BY_CODE
@@ -34,44 +35,68 @@ class ChecksView(View):
     """
 
     TITLE = "Checks"
-    KEYS = ("open.row", "change.apply", "run.now", "copy.name", "history.undo")
+    KEYS = ("open.row", "change.apply", "explain.open", "run.now", "copy.name", "copy.as", "history.undo", "slot.next")
+    LABELS = {"open.row": "node", "change.apply": "fix", "explain.open": "page", "run.now": "check again"}
     DEFAULT_CSS = "ChecksView #explain { width: 52; }"
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.result: Findings | None = None
         self.groups: list[list[Finding]] = []
+        self.signs: dict[str, str] = {}
+        self.counts: dict[str, tuple[int, int]] = {}
 
     def compose(self) -> ComposeResult:
-        yield Pane("Checks", Heads(lambda: _COLUMNS), Rows(id="finding-rows"), id="findings")
+        yield Pane("Checks", Heads(self._columns), Rows(id="finding-rows"), id="findings")
         yield Seam("findings").add_class("side")
         yield Pane("Explain", Text(id="explain-text"), id="explain").add_class("side")
 
     def fill(self) -> None:
         bench = self.owb.bench
         assert bench is not None
-        model = bench.current()
-        self.owb.bridge.run(
-            "checks",
-            "checking the model",
-            lambda progress, cancel: check(model, progress=progress, cancel=cancel),
-            self._checked,
-            quiet=True,
-        )
+        both = bench.shown == "A→B" and not bench.same
+        known = bench.results.findings.get(bench.key())
+        if known is not None and (not both or bench.key("A") in bench.results.findings):
+            self._checked((known, bench.results.findings.get(bench.key("A")) if both else None))
+            return
 
-    def _checked(self, result: Findings) -> None:
-        self.result = result
-        self.groups = [
-            [f for f in result.findings if f.code == code] for code in dict.fromkeys(f.code for f in result.findings)
-        ]
+        def work(progress: Any, cancel: Any) -> tuple[Findings, Findings | None]:
+            return bench.findings(progress, cancel), bench.findings(progress, cancel, "A") if both else None
+
+        self.owb.bridge.run("checks", "checking the model", work, self._checked, quiet=True)
+
+    def learnt(self) -> None:
+        bench = self.owb.bench
+        if self.result is None and bench is not None and bench.key() in bench.results.findings:
+            self.fill()
+
+    def _checked(self, found: tuple[Findings, Findings | None]) -> None:
+        self.result, before = found
+        now, old = _by_code(self.result), _by_code(before) if before is not None else {}
+        self.signs = {}
+        if before is not None:
+            self.signs = {c: "+" if c not in old else "~" if len(now[c]) != len(old[c]) else "=" for c in now}
+            self.signs |= dict.fromkeys(old.keys() - now.keys(), "−")
+            self.counts = {c: (len(old.get(c, ())), len(now.get(c, ()))) for c in now.keys() | old.keys()}
+        self.groups = [*now.values(), *(g for c, g in old.items() if c not in now)]
+        self.query_one(Heads).refresh()
         self.query_one(Rows).show(len(self.groups), self._row)
-        counts = result.counts
-        detail = f"{counts['error']} ✗   {counts['warning']} ▲   {counts['note']} •   {len(result.clean)} ✓"
-        self.query_one("#findings", Pane).rule.name_pane("Checks", detail)
+        counts = self.result.counts
+        detail = f"{counts['error']} ✗   {counts['warning']} ▲   {counts['note']} •   {len(self.result.clean)} ✓"
+        if self.signs:
+            tally = {s: sum(v == s for v in self.signs.values()) for s in "+−~="}
+            detail = f"{tally['+']} new   {tally['−']} fixed   {tally['~']} changed   {tally['=']} same"
+        bench = self.owb.bench
+        self.query_one("#findings", Pane).rule.name_pane(
+            f"Checks of {bench.shown if bench is not None else 'A'}", detail
+        )
         if not self.groups:
             self.owb.say("no check found anything")
         self._explain()
         self.owb.refresh_footer()
+
+    def _columns(self) -> tuple[Column, ...]:
+        return (Column("", 1), *_COLUMNS) if self.signs else _COLUMNS
 
     def _row(self, row: int, width: int) -> Line:
         group = self.groups[row]
@@ -84,7 +109,11 @@ class ChecksView(View):
             (display_name(where), "dim"),
             (first.fix, "focus"),
         ]
-        return columns.row(_COLUMNS, cells, width)
+        if self.signs:
+            sign = self.signs[first.code]
+            a, b = self.counts[first.code]
+            cells = [(sign, SIGNS[sign]), *cells[:3], (f"{a:,} → {b:,} places", "dim"), cells[4]]
+        return columns.row(self._columns(), cells, width)
 
     def current(self) -> list[Finding]:
         """The findings under the cursor."""
@@ -149,7 +178,25 @@ class ChecksView(View):
         )
 
     def do_run_now(self) -> None:
-        self.fill()
+        bench = self.owb.bench
+        if bench is not None:
+            bench.results.findings.pop(bench.key(), None)
+            self.result = None
+            self.fill()
+
+    def do_explain_open(self) -> None:
+        from tui.dialogs.page import PageDialog
+
+        group = self.current()
+        if group:
+            cls = BY_CODE[group[0].code]
+            places = "\n".join(f"{f.where}\n    {f.message}" for f in group[:500])
+            self.app.push_screen(
+                PageDialog(
+                    f"{cls.code}  {cls.title}",
+                    [("", inspect.cleandoc(cls.__doc__ or "")), (f"{len(group):,} places", places)],
+                )
+            )
 
     def copy_text(self) -> str:
         group = self.current()
@@ -157,3 +204,10 @@ class ChecksView(View):
 
     def copy_command(self) -> str:
         return f"owb check {self.owb.path} --select {self.copy_text()}"
+
+
+def _by_code(found: Findings) -> dict[str, list[Finding]]:
+    out: dict[str, list[Finding]] = {}
+    for f in found.findings:
+        out.setdefault(f.code, []).append(f)
+    return out

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from textual.app import ComposeResult
 
 from tui import columns
 from tui.columns import Column
+from tui.glyphs import bar
 from tui.line import Line, fit, section
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.view import Pane, View
@@ -15,14 +17,15 @@ from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
 from workbench.comparison import Comparison, ValueDiff
-from workbench.delta import Delta, diff
+from workbench.delta import Delta
 from workbench.render import units
 from workbench.render.text import display_name
 
 _COLUMNS = (
-    Column("", 1), Column("value", 0, keep="end"), Column("made by", 14, rank=2), Column("shape", 16, right=True, rank=3), Column("SQNR", 9, right=True),
-    Column("lost here", 9, right=True, rank=1), Column("max diff", 10, right=True, rank=4), Column("", 1),
+    Column("", 1), Column("value", 0, keep="end"), Column("made by", 12, rank=3), Column("shape", 14, right=True, rank=4), Column("SQNR dB", 7, right=True),
+    Column("", 10, rank=2), Column("", 1), Column("lost here", 9, right=True, rank=1), Column("cosine", 8, right=True, rank=6), Column("max diff", 9, right=True, rank=5),
 )  # fmt: skip
+_FULL_DB = 60.0
 
 
 class CompareView(View):
@@ -30,19 +33,21 @@ class CompareView(View):
 
     Shows    a `Comparison` and a `Delta`
     Sends    Compare on r
-    Empty    says what makes B differ from A, or which key runs the comparison
+    Empty    says what makes B differ from A, or which key runs the comparison; one of other states stays, dimmed and marked ≀
     """
 
     TITLE = "Compare"
-    KEYS = ("open.row", "run.now", "find.next", "sort.next", "copy.name", "copy.as", "slot.next")
+    KEYS = ("open.row", "find.next", "sort.next", "run.now", "run.options", "explain.open", "out.export", "copy.name", "slot.next")  # fmt: skip
     DEFAULT_CSS = "CompareView #summary { width: 46; }"
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.result: Comparison | None = None
         self.delta: Delta | None = None
-        self.rows: list[ValueDiff] = []
+        self.rows: list[ValueDiff | str] = []
         self.by_loss = False
+        self.old = False
+        self.tolerance: float | None = None
 
     def compose(self) -> ComposeResult:
         yield Pane("Compare A→B", Heads(lambda: _COLUMNS), Rows(id="value-rows"), id="values")
@@ -52,15 +57,19 @@ class CompareView(View):
     def fill(self) -> None:
         bench = self.owb.bench
         assert bench is not None
-        self.result = self.delta = None
+        pair = (bench.key("A"), bench.key("B"))
+        self.result, self.old = bench.results.comparisons.get(pair), False
+        if self.result is None:
+            self.result = bench.results.last_comparison()
+            self.old = self.result is not None
+        self.delta = bench.results.deltas.get(pair)
         self._show()
         if bench.why_not_next_slot():
             self.owb.say(bench.why_not_next_slot())
-        else:
-            a, b = bench.model("A"), bench.model("B")
-            self.owb.bridge.run(
-                "structure", "comparing structure", lambda progress, cancel: diff(a, b), self._structure, quiet=True
-            )
+            return
+        if self.delta is None:
+            self.owb.bridge.run("structure", "comparing structure", lambda p, c: bench.delta(), self._structure, quiet=True)  # fmt: skip
+        if self.result is None or self.old:
             self.owb.say("r runs A and B on the same inputs and lines up every value")
 
     def _structure(self, delta: Delta) -> None:
@@ -68,34 +77,55 @@ class CompareView(View):
         self.query_one("#summary-text", Text).show(self._summary)
 
     def _show(self) -> None:
-        if self.result is None:
-            self.rows = []
-        else:
-            pinned = ([self.result.first] if self.result.first is not None else []) + [
-                c for c in self.result.culprits if c is not self.result.first
-            ]
-            rest = [v for v in self.result.values if v not in pinned]
+        result = self.result
+        self.rows = []
+        if result is not None:
+            first = [result.first] if result.first is not None else []
+            losses = [c for c in result.culprits if c is not result.first]
+            if first:
+                self.rows += [f"first divergence   beyond {result.tolerance:.0e} of the range", *first]
+            if losses:
+                self.rows += ["new loss starts here   inputs agree, the output does not", *losses]
+            rest = [v for v in result.values if v not in first and v not in losses]
             if self.by_loss:
                 rest.sort(key=lambda v: -(v.lost_db or 0.0))
-            self.rows = [*pinned, *rest]
+            if first or losses:
+                self.rows.append(f"all other values   {'most lost first' if self.by_loss else 'in order of execution'}")
+            self.rows += rest
+        count = sum(not isinstance(r, str) for r in self.rows)
         order = "by loss" if self.by_loss else "execution order"
-        detail = f"{len(self.rows):,} values · {order}" if self.result is not None else "not run yet"
-        self.query_one("#values", Pane).rule.name_pane("Compare A→B", detail)
-        self.query_one(Rows).show(len(self.rows), self._row)
+        detail = f"{count:,} values · {order}" if result is not None else "not run yet"
+        name = "≀ Compare of other states" if self.old else "Compare A→B"
+        self.query_one("#values", Pane).rule.name_pane(name, ("r compares these · " if self.old else "") + detail)
+        start = 1 if self.rows and isinstance(self.rows[0], str) else 0
+        self.query_one(Rows).show(len(self.rows), self._row, start)
         self.query_one("#summary-text", Text).show(self._summary)
 
     def _row(self, row: int, width: int) -> Line:
         value = self.rows[row]
+        if isinstance(value, str):
+            return [(value, "focus"), (" " + "╌" * width, "line")]
         heat = heat_of_sqnr(value.sqnr_db) or 0
         first = self.result is not None and value is self.result.first
         mark = ("1", "bad") if first else ("▲", "warn") if value.culprit else (" ", "dim")
         lost = "" if value.lost_db is None or value.lost_db < 0.05 else f"{value.lost_db:.1f}"
+        text = "dim" if self.old else "strong" if value.culprit or first else "fg"
+        number = "∞" if value.sqnr_db > 900 else f"{value.sqnr_db:.1f}"
         cells: list[Any] = [
-            mark, (display_name(value.after), "strong" if value.culprit or first else "fg"), (display_name(value.op), operator_token(value.op, "")),
-            (display_name(units.shape(value.shape)), "dim"), (units.decibel(value.sqnr_db), "fg"), (lost, "warn" if value.culprit else "dim"),
-            (f"{value.max_abs:.3g}", "dim"), (HEAT_GLYPHS[heat], f"heat.{heat}"),
+            mark, (display_name(value.after), text), (display_name(value.op), operator_token(value.op, "")),
+            (display_name(units.shape(value.shape)), "dim"), (number, text), (bar(min(max(value.sqnr_db, 0) / _FULL_DB, 1.0), 10), f"heat.{heat}"),
+            (HEAT_GLYPHS[heat], f"heat.{heat}"), (f"{lost} ▲" if lost and value.culprit else f"{lost}  " if lost else "", "warn" if value.culprit else "dim"),
+            (f"{value.cosine:.4f}", "dim"), (f"{value.max_abs:.2g}", "dim"),
         ]  # fmt: skip
         return columns.row(_COLUMNS, cells, width)
+
+    def current(self) -> ValueDiff | None:
+        """The value under the cursor; a heading has none."""
+        row = self.rows[self.query_one(Rows).cursor] if self.rows else None
+        return row if isinstance(row, ValueDiff) else None
+
+    def on_rows_moved(self, message: Rows.Moved) -> None:
+        self.query_one("#summary-text", Text).show(self._summary)
 
     def _summary(self, width: int) -> list[Line]:
         bench = self.owb.bench
@@ -110,6 +140,20 @@ class CompareView(View):
                     (f"{display_name(info.title)}  {info.nodes:,} nodes  {units.size(info.file_bytes)}", "fg"),
                 ]
             )
+        value = self.current()
+        if value is not None:
+            out += [section(" this value"), [(f" {display_name(value.after)}", "strong")]]
+            what = "first divergence" if self.result is not None and value is self.result.first else "new loss: its inputs agree better" if value.culprit else "inherited: its inputs differ as much" if not value.within else "within rounding"  # fmt: skip
+            out.append(
+                [
+                    (
+                        f" {what}"
+                        + (f"   A keeps it as {display_name(value.before, 24)}" if value.before != value.after else ""),
+                        "fg",
+                    )
+                ]
+            )
+            out += [[(f" {part}", "dim")] for part in textwrap.wrap(display_name(" ".join(filter(None, (value.how, value.note)))), max(width - 2, 20))]  # fmt: skip
         if self.result is not None:
             out.append(section(" outputs"))
             for o in self.result.outputs:
@@ -147,53 +191,83 @@ class CompareView(View):
                 return bench.why_not_next_slot()
             if "compare" in self.owb.bridge.jobs:
                 return "already running: ctrl+c stops it"
-        if action_id in ("open.row", "copy.name") and not self.rows:
-            return "not run yet: r runs"
+        if action_id in ("open.row", "copy.name", "out.export", "explain.open") and self.current() is None:
+            return "not run yet: r runs" if not self.rows else "a heading: j goes on"
         if action_id == "find.next" and (self.result is None or not self.result.culprits):
-            return "no value is lost here"
+            return "no value is lost here" if self.result is not None else "not run yet: r runs"
         return ""
 
+    def footer(self) -> list[tuple[str, str, bool]]:
+        named = {"open.row": "node", "find.next": "next loss", "sort.next": "in order" if self.by_loss else "by loss", "run.now": "run again" if self.result is not None else "run", "run.options": "threshold", "out.export": "save table"}  # fmt: skip
+        return [(a, named.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in self.KEYS]
+
     def do_run_now(self) -> None:
-        bench = self.owb.bench
+        bench, tolerance = self.owb.bench, self.tolerance
         assert bench is not None
 
         def done(result: Comparison) -> None:
-            self.result = result
-            self._show()
-            first = result.first
-            verdict = "the outputs agree" if result.equal else "an output differs"
-            where = (
-                f"; first divergence at {display_name(first.after)}"
-                if first is not None
-                else "; first divergence: none within rounding"
-            )
+            self.stale = False
+            self.fill()
+            agree = all(o.within for o in result.outputs)
+            verdict = "the outputs agree" if agree else "the outputs differ"
+            where = f"; first divergence at {display_name(result.first.after)}" if result.first is not None else "; first divergence: none within rounding"  # fmt: skip
             self.owb.say(f"{verdict} within {result.tolerance:.0e} of the range{where}")
             self.owb.refresh_footer()
 
-        self.owb.bridge.run(
-            "compare",
-            "comparing A and B",
-            lambda progress, cancel: bench.compare(progress=progress, cancel=cancel),
-            done,
-        )
+        self.owb.bridge.run("compare", "comparing A and B", lambda p, c: bench.compare(tolerance=tolerance, progress=p, cancel=c), done)  # fmt: skip
+
+    def do_run_options(self) -> None:
+        from tui.dialogs.choose import ChooseDialog
+
+        choices = (None, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self.tolerance = choices[index]
+                self.do_run_now()
+
+        lines = ["as the change allows (exact, rounding, int8)", *(f"{t:.0e} of the range" for t in choices if t is not None)]  # fmt: skip
+        self.app.push_screen(ChooseDialog("What counts as equal", lines, choices.index(self.tolerance)), chosen)
 
     def do_find_next(self) -> None:
         rows = self.query_one(Rows)
-        ahead = [k for k, v in enumerate(self.rows) if v.culprit and k > rows.cursor] or [
-            k for k, v in enumerate(self.rows) if v.culprit
-        ]
-        rows.cursor = ahead[0]
+        hits = [k for k, v in enumerate(self.rows) if isinstance(v, ValueDiff) and v.culprit]
+        rows.cursor = next((k for k in hits if k > rows.cursor), hits[0])
+
+    def do_find_previous(self) -> None:
+        rows = self.query_one(Rows)
+        hits = [k for k, v in enumerate(self.rows) if isinstance(v, ValueDiff) and v.culprit]
+        rows.cursor = next((k for k in reversed(hits) if k < rows.cursor), hits[-1]) if hits else rows.cursor
 
     def do_sort_next(self) -> None:
         self.by_loss = not self.by_loss
         self._show()
 
+    def do_explain_open(self) -> None:
+        value = self.current()
+        assert value is not None
+        loss = "" if value.lost_db is None else f", {value.lost_db:.1f} dB less than the worst value it is made from"
+        self.owb.say(
+            f"{display_name(value.after)}: {value.sqnr_db:.1f} dB{loss}. 5 keeps nodes float; 4 z undoes rules"
+        )
+
+    def do_out_export(self) -> None:
+        from tui.dialogs.export import ask_path
+        from workbench.render.comparing import comparison_tables
+        from workbench.render.csv import to_csv
+
+        result = self.result
+        assert result is not None
+        ask_path(self.owb, "Save the table", "every value with dB, cosine and largest difference, as CSV", self.owb.path.with_name(f"{self.owb.path.stem}_compare.csv"), lambda target: target.write_text(to_csv(comparison_tables(result)[-1]), encoding="utf-8"))  # fmt: skip
+
     def on_rows_opened(self, message: Rows.Opened) -> None:
-        value = self.rows[message.row]
-        self.owb.show_node_named(value.node or value.op)
+        value = self.current()
+        if value is not None:
+            self.owb.show_node_named(value.node or value.op)
 
     def copy_text(self) -> str:
-        return self.rows[self.query_one(Rows).cursor].after if self.rows else ""
+        value = self.current()
+        return value.after if value is not None else ""
 
     def copy_command(self) -> str:
         return f"owb compare {self.owb.path} B.onnx"

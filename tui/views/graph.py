@@ -463,6 +463,26 @@ class GraphView(View):
         self.list.refresh()
         self.owb.say(f"{len(self.list.bookmarks)} bookmarked: ' jumps to them by a capital letter")
 
+    def bookmarks(self) -> list[tuple[str, NodeId]]:
+        lookup = self.lookup
+        if lookup is None:
+            return []
+        return [
+            (display_name(lookup.table.label(lookup.row_of[n]), 24), n)
+            for n in self.list.bookmarks
+            if n in lookup.row_of
+        ]
+
+    def do_measure_choose(self) -> None:
+        from tui.dialogs.choose import ChooseDialog
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self.list.measure = MEASURES[(index - 1) % len(MEASURES)]
+                self.do_measure_next()
+
+        self.app.push_screen(ChooseDialog("Overlay", MEASURES, MEASURES.index(self.list.measure)), chosen)
+
     def do_fold_chain(self) -> None:
         if self.app.focused is self.scopes:
             self.scopes.fold(None)

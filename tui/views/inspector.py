@@ -98,7 +98,7 @@ def _links(title: str, links: Sequence[Link], lookup: Lookup) -> list[_Row]:
         else:
             side = ("  ◂ i", "focus") if link.peers else ("  graph input", "dim")
         first = link.peers[0] if link.peers else None
-        head = [(fit(display_name(link.role), wide), "focus"), (f" {display_name(units.shape(link.shape))}  {link.dtype or '–'}", "fg"), side]  # fmt: skip
+        head = [(fit(display_name(link.role), wide), "focus"), (f" {display_name(lookup.symbols.shape(link.shape))}  {link.dtype or '–'}", "fg"), side]  # fmt: skip
         out.append((head, first))
         out.append(([("    " + display_name(link.value), "dim")], first))
         for peer in link.peers[:3]:

@@ -18,7 +18,7 @@ from workbench.render.text import display_name
 SORTS = ("order", "time", "MACs", "bytes", "params", "operator")
 MEASURES = ("none", "time", "MACs", "bytes", "params", "dtype")
 SIGNS = {"+": "diff.add", "−": "diff.drop", "~": "diff.edit", "=": "dim"}
-_HEADS = {"time": "ms", "MACs": "MACs", "bytes": "bytes", "params": "params", "dtype": "dtype", "none": ""}
+_HEADS = {"time": "", "MACs": "MACs", "bytes": "bytes", "params": "params", "dtype": "dtype", "none": ""}
 
 
 class NodeList(Rows):
@@ -62,7 +62,7 @@ class NodeList(Rows):
         after: dict[int, list[int]] = {}
         shown = set(rows)
         for a_row, b_row in self.lineup.gone:
-            if a_row in gone:
+            if a_row in gone and self.before is not None and self.before.table.op[a_row] != "Constant":
                 after.setdefault(b_row if b_row in shown else -1, []).append(-1 - a_row)
         out = after.pop(-1, [])
         for r in rows:
@@ -79,14 +79,16 @@ class NodeList(Rows):
     def columns(self) -> tuple[Column, ...]:
         """The columns of the current measure; in A→B the times of both and the origin."""
         sign = (Column("", 1),) if self.lineup is not None else ()
+        unit, _, _ = self._unit()
         name = (Column("operator", 12), Column("name", 0, keep="end"), Column("output", 16, right=True, rank=2))
         if self.lineup is not None:
-            return (*sign, *name, Column("A ms", 8, right=True, rank=4), Column("B ms", 8, right=True, rank=3), Column("from A", 22, rank=1))  # fmt: skip
+            times = (Column(f"A {unit}", 8, right=True, rank=4), Column(f"B {unit}", 8, right=True, rank=3))
+            return (*sign, *name[:2], Column("output", 16, right=True, rank=5), *times, Column("from A", 16, rank=1))
         if self.measure == "none":
             return (*name, Column("", 1))
         second = Column("MACs", 8, right=True, rank=4) if self.measure != "MACs" else Column("params", 8, right=True, rank=4)  # fmt: skip
         share = () if self.measure == "dtype" else (Column("%", 5, right=True, rank=3), Column("", 1))
-        return (*name, second, Column(_HEADS[self.measure], 9, right=True, rank=1), *share, Column("", 1))
+        return (*name, second, Column(_HEADS[self.measure] or unit, 9, right=True, rank=1), *share, Column("", 1))
 
     def _row(self, row: int, width: int) -> Line:
         assert self.lookup is not None
@@ -96,14 +98,14 @@ class NodeList(Rows):
         table = self.lookup.table
         cells: list[Any] = [
             (display_name(table.op[r]), operator_token(table.op[r], table.domain[r])), (self._short(table.label(r)), "fg"),
-            (display_name(units.shape(table.shape[r])), "dim"),
+            (display_name(self.lookup.symbols.shape(table.shape[r])), "dim"),
         ]  # fmt: skip
         if self.lineup is not None:
             sign = self.lineup.sign.get(r, "=")
             sources = self.lineup.origin.get(r, ()) if sign != "=" else ()
             before = [self._ms(self.before, a) for a in self.lineup.origin.get(r, ())]
             known = [t for t in before if t is not None]
-            cells = [(sign, SIGNS[sign]), *cells, _time(sum(known) if known else None), _time(self._ms(self.lookup, r)), (self._origin(sources), "dim")]  # fmt: skip
+            cells = [(sign, SIGNS[sign]), *cells, self._time(sum(known) if known else None), self._time(self._ms(self.lookup, r)), (self._origin(sources), "dim")]  # fmt: skip
         elif self.measure == "none":
             cells.append(self._mark(r))
         else:
@@ -117,7 +119,7 @@ class NodeList(Rows):
         to = f"→ {display_name(self._short(self.lookup.table.label(became)))}" if became is not None and self.lookup is not None else ""  # fmt: skip
         return [
             ("−", "diff.drop"), (display_name(table.op[a_row]), "dim"), (self._short(table.label(a_row)), "dim"), ("", "dim"),
-            _time(self._ms(self.before, a_row)), ("", "dim"), (to, "dim"),
+            self._time(self._ms(self.before, a_row)), ("", "dim"), (to, "dim"),
         ]  # fmt: skip
 
     def _numbers(self, r: int) -> list[Span]:
@@ -128,7 +130,7 @@ class NodeList(Rows):
         if self.measure == "dtype":
             return [*out, (table.dtype[r] or "–", operator_token(table.op[r], ""))]
         value = self.lookup.column(self.measure)[r]
-        text = _time(value)[0] if self.measure == "time" else units.size(value) if self.measure == "bytes" else units.count(value or None)  # fmt: skip
+        text = self._time(value)[0] if self.measure == "time" else units.size(value) if self.measure == "bytes" else units.count(value or None)  # fmt: skip
         share = self.lookup.share(r, self.measure)
         heat = heat_of_share(share)
         mark: Span = ("", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
@@ -153,6 +155,10 @@ class NodeList(Rows):
     def _ms(lookup: Lookup | None, row: int) -> float | None:
         return None if lookup is None or not lookup.timed else lookup.table.time_ns[row]
 
+    def _unit(self) -> tuple[str, float, int]:
+        timed = self.lookup is not None and self.lookup.timed
+        return columns.time_unit(self.lookup.total("time") if self.lookup is not None and timed else 1e9)
 
-def _time(value_ns: float | None) -> Span:
-    return ("–", "dim") if value_ns is None else (f"{value_ns / 1e6:.3f}", "fg")
+    def _time(self, value_ns: float | None) -> Span:
+        _, size, decimals = self._unit()
+        return ("–", "dim") if value_ns is None else (f"{value_ns / size:.{decimals}f}", "fg")

@@ -22,6 +22,7 @@ from workbench.history import Step
 from workbench.render.optimizing import verified
 from workbench.render.text import display_name
 
+_MOST_DRAWN = 20_000
 _RULES = (Column("", 1), Column("rule", 0), Column("places", 7, right=True), Column("kind", 11, rank=2))
 _STEPS = (Column("", 3, right=True), Column("step", 0), Column("nodes", 8, right=True), Column("", 1))
 
@@ -56,6 +57,12 @@ class PassesView(View):
         "fold.all",
         "slot.next",
     )
+    LABELS = {
+        "change.apply-all": "apply all",
+        "explain.open": "why",
+        "find.next": "next place",
+        "fold.all": "all rules",
+    }
     DEFAULT_CSS = "PassesView #rules { width: 44; } PassesView #history { width: 38; }"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -78,10 +85,32 @@ class PassesView(View):
     def fill(self) -> None:
         bench = self.owb.bench
         assert bench is not None
-        self.report = None
+        self.report = bench.results.dry_runs.get(bench.key("B"))
         self._show_rules()
         self._show_history()
-        self.owb.bridge.run("dry run", "counting what each rule would do", bench.dry_run, self._counted, quiet=True)
+        if self.report is None and not bench.why_not_change():
+            self.owb.bridge.run("dry run", "counting what each rule would do", bench.dry_run, self._counted, quiet=True)
+
+    def learnt(self) -> None:
+        bench = self.owb.bench
+        found = bench.results.dry_runs.get(bench.key("B")) if bench is not None else None
+        if found is not None and found is not self.report:
+            self._counted(found)
+
+    def find_rule(self, rule: str, place: int) -> None:
+        row = next((k for k, r in enumerate(self.rows) if r.id == rule), None)
+        if row is None and self.report is not None:
+            self.all_rules = True
+            self._show_rules()
+            row = next((k for k, r in enumerate(self.rows) if r.id == rule), None)
+        if row is not None:
+            self.main_pane().cursor = row
+            self.main_pane().focus()
+            self.call_after_refresh(self._at_place, place)
+
+    def _at_place(self, place: int) -> None:
+        self.place = place
+        self._show_page()
 
     def _counted(self, report: Report) -> None:
         self.report = report
@@ -146,6 +175,43 @@ class PassesView(View):
         pane = self.query_one("#page", Pane)
         pane.rule.name_pane(rule.id if rule else "Rule", f"{rule.places} places" if rule else "")
         self.query_one("#rule-page", Text).show(self._page_lines)
+        self._draw_place()
+
+    def _draw_place(self) -> None:
+        """Have this place drawn before and after, once a rule, off the screen's thread."""
+        rule, bench = self.current(), self.owb.bench
+        if rule is None or bench is None or not rule.places or bench.info("B").nodes > _MOST_DRAWN:
+            return
+        name = rule.id
+        if (bench.key("B"), name) not in bench.results.previews:
+            self.owb.bridge.run("preview", f"drawing {name}", lambda p, c: bench.preview(name), lambda _: self._drawn(name), quiet=True)  # fmt: skip
+
+    def _drawn(self, name: str) -> None:
+        rule = self.current()
+        if rule is not None and rule.id == name:
+            self.query_one("#rule-page", Text).show(self._page_lines)
+
+    def _pictures(self, width: int) -> list[Line]:
+        """This place, before at the left and after at the right."""
+        rule, bench = self.current(), self.owb.bench
+        found = (
+            bench.results.previews.get((bench.key("B"), rule.id)) if bench is not None and rule is not None else None
+        )
+        if found is None or rule is None:
+            return [[("   drawing this place …", "dim")]]
+        applied = found.report.of(rule.id)
+        if not applied:
+            return [[("   this place is there only after other rules: applied alone it matches nothing", "dim")]]
+        from workbench.preview import pictures
+
+        before, after = pictures(found, applied[self.place % len(applied)])
+        half = max(width // 2, 20)
+        out: list[Line] = [[(fit(" before", half), "dim"), (fit("after", half - 1), "dim")]]
+        for k in range(min(max(len(before), len(after)), 24)):
+            left = before[k] if k < len(before) else ""
+            right = after[k] if k < len(after) else ""
+            out.append([(" " + fit(left, half - 2) + " ", "diff.drop" if "− " in left else "fg"), (fit(right, half - 1), "diff.add" if "+ " in right else "fg")])  # fmt: skip
+        return out
 
     def _page_lines(self, width: int) -> list[Line]:
         rule = self.current()
@@ -163,6 +229,7 @@ class PassesView(View):
         applied, refused = self.report.of(rule.id), [r for r in self.report.refused if r.rule == rule.id]
         if applied:
             out.append(section(f" place {self.place % len(applied) + 1} of {len(applied)}   n N next, previous"))
+            out += self._pictures(width)
             out += self._places(applied, width)
         if refused:
             out.append(section(f" refused at {len(refused)} places"))
@@ -246,10 +313,7 @@ class PassesView(View):
         bench = self.owb.bench
         if message.rows.id == "step-rows" and bench is not None:
             number = self._steps()[message.row].info.number
-            while bench.b > number and bench.undo() is not None:
-                pass
-            while bench.b < number and bench.redo() is not None:
-                pass
+            bench.put_b(number)
             self.owb.state_changed()
         elif message.rows.id == "rule-rows":
             self._open_place()
@@ -265,14 +329,19 @@ class PassesView(View):
     # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def why_not(self, action_id: str) -> str:
-        rule = self.current()
+        rule, bench = self.current(), self.owb.bench
+        if action_id in ("change.apply", "change.apply-all") and bench is not None:
+            if bench.why_not_change():
+                return bench.why_not_change()
+            if "optimize" in self.owb.bridge.jobs:
+                return "rules are being applied: ctrl+c stops"
         if action_id == "change.apply":
             if self.report is None:
                 return "the dry run is not done yet"
             if rule is None:
                 return "no rule under the cursor"
             if not rule.places:
-                return f"{rule.id} matches 0 places; the page says why not"
+                return f"{rule.id} matches 0 places; d says why"
         if action_id == "change.apply-all" and not any(r.group == "ready" for r in self.rows):
             return "no rule is ready"
         if action_id in ("find.next", "find.previous") and (rule is None or rule.places < 2):
@@ -288,12 +357,28 @@ class PassesView(View):
         ]
 
     def do_change_apply(self) -> None:
-        rule = self.current()
+        rule, bench = self.current(), self.owb.bench
         assert rule is not None
-        self._optimize([rule.id], rule.id)
+        assert bench is not None
+        alone = bench.results.previews.get((bench.key("B"), rule.id))
+        self._ask([rule], f"Apply {rule.id}", [rule.id], rule.id, alone.report if alone is not None else None)
 
     def do_change_apply_all(self) -> None:
-        self._optimize("default", "all ready rules")
+        ready = [r for r in self.rows if r.group == "ready"]
+        self._ask(ready, "Apply all ready rules", "default", "all ready rules", self.report)
+
+    def _ask(
+        self, chosen: list[RuleRow], title: str, passes: list[str] | str, text: str, report: Report | None
+    ) -> None:
+        from tui.dialogs.apply import ApplyDialog
+
+        bench = self.owb.bench
+        assert bench is not None
+        known = rules()
+        lines = [(r.id, r.places, known[r.id].safety.value if r.id in known else "") for r in chosen]
+        redo = len(bench.history.steps) - 1 - bench.history.tip
+        dialog = ApplyDialog(title, lines, sum(r.refused for r in chosen), report, redo)
+        self.app.push_screen(dialog, lambda yes: self._optimize(passes, text) if yes else None)
 
     def _optimize(self, passes: list[str] | str, text: str) -> None:
         bench = self.owb.bench
@@ -332,12 +417,32 @@ class PassesView(View):
         self._show_rules()
 
     def do_explain_open(self) -> None:
-        self.query_one("#rule-page", Text).scroll_relative(y=10, animate=False)
+        from tui.dialogs.page import rule_page
 
-    def copy_text(self) -> str:
         rule = self.current()
-        return rule.id if rule is not None else ""
+        if rule is None:
+            return
+        cls = rules().get(rule.id)
+        refused = (
+            [(r.node, r.reason) for r in self.report.refused if r.rule == rule.id] if self.report is not None else []
+        )
+        doc = inspect.cleandoc((cls.__doc__ if cls is not None else "") or "no page")
+        self.app.push_screen(rule_page(rule.id, doc, getattr(cls, "BEFORE", ""), getattr(cls, "AFTER", ""), refused))
 
-    def copy_command(self) -> str:
-        rule, bench = self.current(), self.owb.bench
-        return f"owb optimize {bench.path} --passes {rule.id} -o out.onnx" if rule and bench else ""
+    def do_out_export(self) -> None:
+        """The difference that a step made, as text."""
+        from tui.dialogs.page import PageDialog
+        from workbench.preview import difference_text
+
+        bench = self.owb.bench
+        number = self._steps()[self.query_one("#step-rows", Rows).cursor].info.number
+        assert bench is not None
+        if not number:
+            self.owb.say("the original has no step before it", "dim")
+            return
+        before, after = bench.model_of(number - 1), bench.model_of(number)
+
+        def show(text: str) -> None:
+            self.app.push_screen(PageDialog(f"Step {number}", [("", text)]))
+
+        self.owb.bridge.run("step", f"what step {number} changed", lambda p, c: difference_text(before, after), show)

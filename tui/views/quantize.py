@@ -1,19 +1,22 @@
-"""5 Quantize: which nodes get 8 bits, what it costs and saves; try, look, then apply."""
+"""5 Quantize: what each node costs in 8 bits, a plan, and what it gives; try, look, then apply."""
 
 from __future__ import annotations
 
+import math
 import textwrap
-from dataclasses import dataclass
 from typing import Any
 
 from textual.app import ComposeResult
 
 from quantize.placement import COMPUTE
 from quantize.report import QuantizeReport, QuantizeResult
+from quantize.sensitivity import NodeSensitivity, Sensitivity
 from tui import columns
 from tui.columns import Column
+from tui.dialogs.scheme import Scheme, SchemeDialog
+from tui.glyphs import bar
 from tui.line import Line, Span, fit, section
-from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
+from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
@@ -21,224 +24,314 @@ from tui.widgets.rows import Rows
 from workbench.history import Step
 from workbench.render import units
 from workbench.render.text import display_name
+from workbench.whatif import curve, just_enough, what_if
 
-_PRESETS = ("balanced", "fast", "full")
 _COLUMNS = (
-    Column("", 1), Column("node", 0, keep="end"), Column("operator", 14, rank=1), Column("MACs", 9, right=True, rank=2), Column("", 1),
-    Column("weight dB", 9, right=True, rank=3), Column("why not", 34, rank=1),
+    Column("", 1), Column("node", 0, keep="end"), Column("kind", 13, rank=2), Column("alone dB", 8, right=True), Column("", 9, rank=3), Column("", 1),
+    Column("MACs", 8, right=True, rank=4), Column("int8", 8, rank=1),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRow:
-    """A node that could get 8 bits: it does, or there is a reason."""
-
-    name: str
-    op: str
-    macs: int
-    weight_db: float | None
-    chosen: bool
-    why: str
+_BAR_DB = 60.0
+_LABEL = 14
 
 
 class QuantizeView(View):
-    """The plan: nodes in 8 bits and nodes kept float with the reason; the result of trying it beside.
+    """Nodes, the most harmful first; the plan moves with space, + and −, and its result stands beside at once.
 
-    Shows    a `QuantizeReport` of the plan as tried
-    Sends    Try(plan) on r, space and R; Quantize(plan) as a step on a
-    Empty    says which key tries, and on what data
+    Shows    a `Sensitivity`, a `WhatIf` of the plan (≈) or the `QuantizeReport` of trying it
+    Sends    Rank(scheme) on r, Try(plan) when it moves, ToTarget on =, Quantize(plan) as a step on a
+    Empty    says which key ranks, and on what data
     """
 
     TITLE = "Quantize"
-    KEYS = (
-        "mark.toggle",
-        "run.now",
-        "run.options",
-        "change.apply",
-        "explain.open",
-        "history.undo",
-        "out.save",
-        "copy.as",
-    )
-    DEFAULT_CSS = "QuantizeView #tried { width: 54; }"
+    KEYS = ("mark.toggle", "amount.more", "amount.less", "plan.to-target", "change.apply", "run.now", "run.options", "explain.open", "history.undo", "copy.as")  # fmt: skip
+    DEFAULT_CSS = "QuantizeView #tried { width: 58; }"
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.preset = 0
-        self.excluded: set[str] = set()
-        self.result: QuantizeResult | None = None
-        self.rows: list[PlanRow] = []
-        self.behind = False  # the plan has changed since it was tried
+        self.scheme = Scheme()
+        self.found: Sensitivity | None = None
+        self.kept: set[str] = set()
+        self.tried: dict[frozenset[str], QuantizeResult] = {}
+        self.key = 0
 
     def compose(self) -> ComposeResult:
-        yield Pane("Plan", Heads(lambda: _COLUMNS), Rows(id="plan-rows"), id="plan")
+        yield Pane("Sensitivity", Heads(lambda: _COLUMNS), Rows(id="plan-rows"), id="plan")
         yield Seam("plan").add_class("side")
-        yield Pane("Tried", Text(id="tried-text"), id="tried").add_class("side")
+        yield Pane("What if", Text(id="tried-text"), id="tried").add_class("side")
 
     def fill(self) -> None:
-        self.result, self.rows, self.behind = None, [], False
-        self.excluded = set()
+        bench = self.owb.bench
+        assert bench is not None
+        if bench.key("B") != self.key:
+            self.key, self.found, self.kept, self.tried = bench.key("B"), None, set(), {}
         self._show()
-        self.owb.say("r tries int8 on B: generated samples unless the session was started with --data")
+        if self.found is None:
+            self.owb.say(f"r ranks B's nodes by what 8 bits do to the outputs, on {self._data()}")
+
+    def _data(self) -> str:
+        data = self.owb.bench.data if self.owb.bench is not None else None
+        return "generated samples (owb MODEL --data FILE gives real ones)" if data is None else f"{data} generated samples" if isinstance(data, int) else str(data)  # fmt: skip
 
     @property
-    def report(self) -> QuantizeReport | None:
-        """What the last try said."""
-        return self.result.report if self.result is not None else None
+    def result(self) -> QuantizeResult | None:
+        """The plan as it was tried, None while it is only estimated."""
+        return self.tried.get(frozenset(self.kept))
 
     def _show(self) -> None:
-        report = self.report
-        if report is not None:
-            chosen = [PlanRow(n.name, n.op, n.macs, n.weight_sqnr_db, True, "") for n in report.nodes]
-            kept = [
-                PlanRow(f.node, "", 0, None, False, f.message)
-                for f in report.findings
-                if f.title.startswith("kept float") and f.node
-            ]
-            self.rows = [*sorted(chosen, key=lambda r: -r.macs), *kept]
-        count = sum(r.chosen for r in self.rows)
-        detail = (
-            f"{count} in 8 bits, {len(self.rows) - count} float · {_PRESETS[self.preset]}"
-            if report is not None
-            else "not tried yet"
-        )
-        self.query_one("#plan", Pane).rule.name_pane("Plan", detail)
-        self.query_one(Rows).show(len(self.rows), self._row)
-        self.query_one("#tried-text", Text).show(self._tried)
+        nodes = self.found.nodes if self.found is not None else ()
+        detail = f"{len(nodes)} nodes · worst first" if self.found is not None else "not ranked yet"
+        self.query_one("#plan", Pane).rule.name_pane("Sensitivity", detail)
+        self.query_one(Rows).show(len(nodes), self._row)
+        self.query_one("#tried", Pane).rule.name_pane("What if", f"kept float {len(self.kept)} of {len(nodes)}" if nodes else "")  # fmt: skip
+        self.query_one("#tried-text", Text).show(self._what_if)
         self.owb.refresh_footer()
 
     def _row(self, row: int, width: int) -> Line:
-        node, report = self.rows[row], self.report
-        left_out = node.name in self.excluded
-        share = node.macs / report.macs_total if report is not None and report.macs_total else None
-        heat = heat_of_share(share) if node.macs else None
-        mark: Span = ("8", "cat.quant") if node.chosen and not left_out else ("F", "dim")
-        heat_span: Span = ("", "dim") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
+        assert self.found is not None
+        node = self.found.nodes[row]
+        floating = node.name in self.kept
+        heat = heat_of_sqnr(node.sqnr_db) or 0
+        mark: Span = ("F", "strong") if floating else ("8", "cat.quant")
+        s = self.scheme
         cells: list[Any] = [
-            mark, (display_name(node.name), "fg" if node.chosen and not left_out else "dim"), (display_name(node.op), operator_token(node.op, "")),
-            (units.count(node.macs) if node.macs else "", "dim"), heat_span,
-            ("" if node.weight_db is None else f"{node.weight_db:.1f}", "fg"), ("left out: r tries" if left_out else display_name(node.why), "dim"),
+            mark, (display_name(node.name), "strong" if floating else "fg"), (display_name(node.op), operator_token(node.op, "")),
+            ("∞" if math.isinf(node.sqnr_db) else f"{node.sqnr_db:.1f}", "fg"), (bar(min(max(node.sqnr_db, 0.0) / _BAR_DB, 1.0), 9), f"heat.{heat}"), (HEAT_GLYPHS[heat], f"heat.{heat}"),
+            (units.count(node.macs), "dim"), ("float" if floating else f"{s.activations} {s.weights}", "dim"),
         ]  # fmt: skip
         return columns.row(_COLUMNS, cells, width)
 
-    def _tried(self, width: int) -> list[Line]:
-        report = self.report
-        if report is None:
+    # ── beside ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _what_if(self, width: int) -> list[Line]:
+        s = self.scheme
+        if self.found is None:
             return [
-                [], [(" Not tried yet.", "strong")], [], [(" r     ", "focus"), ("try the preset on B", "fg")], [(" R     ", "focus"), ("another preset", "fg")],
-                [(" space ", "focus"), ("leave a node float, then r", "fg")],
+                [], [(" Not ranked yet.", "strong")], [], [(" r ", "focus"), ("choose the scheme, enter ranks every node", "fg")],
+                [], [(f" {part}", "dim")  for part in (f"data: {self._data()}"[: width - 2],)],
             ]  # fmt: skip
+        found, report = self.found, self.result.report if self.result is not None else None
+        whole = self.tried.get(frozenset(n.name for n in found.nodes if not n.is_default))
+        estimate = what_if(found, self.kept)
         out: list[Line] = [
-            [(f" {fit(label, 14)}", "dim"), (display_name(text), "fg")] for label, text in self._facts(report)
-        ]
-        if self.behind:
-            out.append([(" ≀ the plan has changed since: r tries it", "warn")])
-        out.append(section(" outputs against the original"))
-        out += [
-            [(f" {fit(display_name(o.name), 18)}", "fg"), (units.decibel(o.sqnr_db), "strong"), (f"   cosine {o.cosine:.5f}", "dim")]
-            for o in report.outputs
+            [(f" {fit('scheme', _LABEL)}", "dim"), (f"static QDQ   act {s.activations}   weights {s.weights} per channel   {s.preset}", "fg")],
+            [(f" {fit('judged on', _LABEL)}", "dim"), (display_name(f"{found.samples} of {found.data}", width - 16), "fg")],
+            [(f" {fit('target', _LABEL)}", "dim"), (f"≥ {s.target_db:.0f} dB", "fg")],
+            [],
+            [(" " * (_LABEL + 1), "dim"), (fit("B now", 11, right=True), "slot.b"), (fit("all int8", 12, right=True), "dim"), (fit("this plan", 13, right=True), "strong")],
         ]  # fmt: skip
-        out.append(section(" findings"))
-        for f in report.findings:
-            if not f.title.startswith("kept float"):
-                token = {"error": "bad", "warning": "warn", "note": "dim"}[f.level]
-                out += [
-                    [(f" {part}", token)]
-                    for part in textwrap.wrap(
-                        display_name(f"{f.code} {f.node} {f.title}: {f.message}"), max(width - 2, 20)
-                    )
-                ]
+
+        def line(label: str, now: str, every: str, plan: str, token: str = "fg") -> None:
+            out.append([(f" {fit(label, _LABEL)}", "dim"), (fit(now, 11, right=True), "fg"), (fit(every, 12, right=True), "fg"), (fit(plan, 13, right=True), token)])  # fmt: skip
+
+        measured = min((o.sqnr_db for o in report.outputs), default=math.inf) if report is not None else None
+        good = (measured if measured is not None else estimate.sqnr_db) >= s.target_db
+        plan = units.decibel(measured) if measured is not None else f"≈ {units.decibel(estimate.sqnr_db)}"
+        line(
+            "output SQNR", "–", units.decibel(found.all_db), f"{plan} {'✓' if good else '▲'}", "ok" if good else "warn"
+        )
+        all_report = whole.report if whole is not None else None
+        line("weights", units.size((report or all_report).before_bytes) if report or all_report else "–", units.size(all_report.after_bytes) if all_report else "–", units.size(report.after_bytes) if report else "≈ –")  # type: ignore[union-attr]  # fmt: skip
+        line("MACs in int8", "0.0 %", units.percent(what_if(found, {n.name for n in found.nodes if not n.is_default}).macs_int8), ("" if report else "≈ ") + units.percent(report.macs_int8 / report.macs_total if report and report.macs_total else estimate.macs_int8))  # fmt: skip
+        line("Q · DQ", "0", f"{all_report.quantize_linear} · {all_report.dequantize_linear}" if all_report else "–", f"{report.quantize_linear} · {report.dequantize_linear}" if report else "–")  # fmt: skip
+        if report is not None:
+            for o in report.outputs[:4]:
+                agree = "" if o.agreement is None else f"   same class {units.percent(o.agreement)}"
+                out.append([(f"   {fit(display_name(o.name), 18)}", "dim"), (f"cosine {o.cosine:.5f}{agree}", "fg")])
+        state = "measured ✓" if report is not None else "◐ trying" if "quantize" in self.owb.bridge.jobs else "estimated: noise powers add up"  # fmt: skip
+        out += [
+            [(f" {state}", "ok" if report is not None else "warn")],
+            section(" output SQNR against nodes kept float"),
+        ]
+        out += self._curve(width)
+        if report is not None:
+            out += self._findings(report, width)
         return out
 
-    def _facts(self, report: QuantizeReport) -> list[tuple[str, str]]:
-        share = report.macs_int8 / report.macs_total if report.macs_total else 0.0
-        return [
-            ("scheme", f"{report.mode} {report.format}, {report.activations} · {report.weights}"),
-            ("ranges", f"{report.method}, {report.samples} samples"),
-            ("data", report.data),
-            ("weights", f"{units.size(report.before_bytes)} → {units.size(report.after_bytes)}"),
-            ("MACs in int8", units.percent(share)),
-            ("Q · DQ", f"{report.quantize_linear} · {report.dequantize_linear}"),
-        ]
+    def _curve(self, width: int) -> list[Line]:
+        """Estimated dB over the worst nodes kept; the plan and the target are drawn."""
+        assert self.found is not None
+        values = [v for v in curve(self.found) if math.isfinite(v)]
+        if not values:
+            return []
+        cells = max(width - 10, 8)
+        points = [values[min(len(values) * k // cells, len(values) - 1)] for k in range(min(cells, len(values)))]
+        top, low, rows = max(*points, self.scheme.target_db) + 1, min(*points, self.scheme.target_db) - 1, 7
+        at = min(len(self.kept) * len(points) // max(len(values), 1), len(points) - 1)
+        goal = round((top - self.scheme.target_db) / (top - low) * (rows - 1))
+        out: list[Line] = []
+        for r in range(rows):
+            text = ""
+            for k, v in enumerate(points):
+                here = round((top - v) / (top - low) * (rows - 1)) == r
+                text += ("●" if k == at else "·") if here else ("│" if k == at else "╌" if r == goal else " ")  # fmt: skip
+            value = top - (top - low) * r / (rows - 1)
+            out.append([(fit(f"{value:.0f}", 5, right=True) + " ┤", "dim"), (text, "focus" if r != goal else "warn")])
+        out.append(
+            [(" dB" + " " * 4, "dim"), (f"0 … {len(values) - 1} of the worst nodes kept float; ╌ target", "dim")]
+        )
+        return out
 
-    def current(self) -> PlanRow | None:
-        """The row under the cursor."""
-        return self.rows[self.query_one(Rows).cursor] if self.rows else None
+    def _findings(self, report: QuantizeReport, width: int) -> list[Line]:
+        out: list[Line] = [section(" findings")]
+        for f in [f for f in report.findings if not f.title.startswith("kept float")][:12]:
+            token = {"error": "bad", "warning": "warn", "note": "dim"}[f.level]
+            text = display_name(f"{f.code} {f.node} {f.title}: {f.message}")
+            out += [[(f" {part}", token)] for part in textwrap.wrap(text, max(width - 2, 20))]
+        return out
+
+    # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def current(self) -> NodeSensitivity | None:
+        """The node under the cursor."""
+        return self.found.nodes[self.query_one(Rows).cursor] if self.found is not None and self.found.nodes else None
 
     def why_not(self, action_id: str) -> str:
-        row = self.current()
         bench = self.owb.bench
+        if action_id in ("run.now", "run.options", "change.apply") and bench is not None and bench.why_not_change():
+            return bench.why_not_change()
         match action_id:
-            case "run.now":
-                if "quantize" in self.owb.bridge.jobs:
-                    return "already running: ctrl+c stops it"
+            case "run.now" | "run.options":
+                if "sensitivity" in self.owb.bridge.jobs:
+                    return "already ranking: ctrl+c stops it"
                 if bench is not None and not any(n.op in COMPUTE for n in bench.model("B").graph.nodes):
                     return "B has no Conv, Gemm or MatMul"
             case "change.apply":
-                if self.result is None:
-                    return "nothing tried yet: r tries the plan"
-                if self.behind:
-                    return "the plan has changed since it was tried: r first"
-                if not self.result.report.nodes:
-                    return "no node is in 8 bits"
-            case "mark.toggle":
-                if row is None:
-                    return "nothing tried yet: r tries the plan"
-                if not row.chosen:
-                    return f"{row.name} stays float: {row.why}"
+                if self.found is None:
+                    return "nothing ranked yet: r ranks the nodes"
+                if len(self.kept) == len(self.found.nodes):
+                    return "the plan keeps every node float"
+            case "mark.toggle" | "plan.to-target" | "explain.open" | "copy.name" | "open.row":
+                if self.found is None:
+                    return "nothing ranked yet: r ranks the nodes"
+            case "amount.more":
+                if self.found is None or len(self.kept) == len(self.found.nodes):
+                    return "nothing ranked yet: r ranks the nodes" if self.found is None else "every node is float"
+            case "amount.less":
+                if not self.kept:
+                    return "at the least: no node is kept float"
         return ""
 
-    def do_mark_toggle(self) -> None:
-        row = self.current()
-        assert row is not None
-        self.excluded ^= {row.name}
-        self.behind = True
-        self.query_one(Rows).move(1)
-        self._show()
-
-    def do_run_options(self) -> None:
-        self.preset = (self.preset + 1) % len(_PRESETS)
-        self.behind = self.result is not None
-        self._show()
-        self.owb.say(f"preset {_PRESETS[self.preset]}: r tries it")
+    def footer(self) -> list[tuple[str, str, bool]]:
+        named = {"mark.toggle": "float or int8", "amount.more": "keep more", "amount.less": "fewer", "change.apply": "apply plan", "run.now": "rank again" if self.found is not None else "rank", "run.options": "scheme", "explain.open": "why"}  # fmt: skip
+        return [(a, named.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in self.KEYS]
 
     def do_run_now(self) -> None:
+        self.do_run_options()
+
+    def do_run_options(self) -> None:
+        self.app.push_screen(SchemeDialog(self.scheme, self._data()), self._rank)
+
+    def _rank(self, scheme: Scheme | None) -> None:
         bench = self.owb.bench
-        assert bench is not None
-        options = self._options()
+        if scheme is None or bench is None:
+            return
+        self.scheme, self.tried = scheme, {}
+        options = scheme.options()
 
-        def done(result: QuantizeResult) -> None:
-            self.result, self.behind = result, False
+        def ranked(found: Sensitivity) -> None:
+            self.found = found
+            self.kept = {n.name for n in found.nodes if not n.is_default}
             self._show()
-            worst = min((o.sqnr_db for o in result.report.outputs), default=None)
-            self.owb.say(f"tried: {units.decibel(worst)} at the worst output; a applies it as a step")
+            self.owb.say(f"all int8: {units.decibel(found.all_db)} at the worst output, {len(found.nodes)} nodes one by one in {found.seconds:.1f} s; = keeps just enough float for {scheme.target_db:.0f} dB")  # fmt: skip
+            self._try()
 
-        self.owb.bridge.run(
-            "quantize", "quantizing B", lambda progress, cancel: bench.try_quantize(progress=progress, cancel=cancel, **options), done
-        )  # fmt: skip
+        self.owb.bridge.run("sensitivity", "ranking nodes", lambda p, c: bench.sensitivity(progress=p, cancel=c, **options), ranked)  # fmt: skip
+
+    def _moved(self) -> None:
+        """The plan is another one: an estimate at once, the measured value when it is there."""
+        self._show()
+        if self.result is None:
+            self._try()
+
+    def _try(self, then: Any = None) -> None:
+        bench, plan, options = self.owb.bench, frozenset(self.kept), self._options()
+        assert bench is not None
+
+        def tried(result: QuantizeResult) -> None:
+            self.tried[plan] = result
+            self._show()
+            if then is not None:
+                then(result)
+
+        self.owb.bridge.run("quantize", "trying the plan", lambda p, c: bench.try_quantize(progress=p, cancel=c, **options), tried, quiet=then is None)  # fmt: skip
+        self.query_one("#tried-text", Text).show(self._what_if)
 
     def _options(self) -> dict[str, Any]:
-        return {"preset": _PRESETS[self.preset], **({"exclude": sorted(self.excluded)} if self.excluded else {})}
+        """The plan as `quantize` takes it: nodes the preset takes and the plan keeps float are excluded, others it adds are included."""
+        assert self.found is not None
+        out: dict[str, Any] = dict(self.scheme.options())
+        left = sorted(n.name for n in self.found.nodes if n.is_default and n.name in self.kept)
+        added = [n.name for n in self.found.nodes if not n.is_default and n.name not in self.kept]
+        if added:
+            out["include"] = sorted(n.name for n in self.found.nodes if n.name not in self.kept)
+        elif left:
+            out["exclude"] = left
+        return out
+
+    def do_mark_toggle(self) -> None:
+        node = self.current()
+        assert node is not None
+        self.kept ^= {node.name}
+        self.query_one(Rows).move(1)
+        self._moved()
+
+    def do_amount_more(self) -> None:
+        assert self.found is not None
+        self.kept.add(next(n.name for n in self.found.nodes if n.name not in self.kept))
+        self._moved()
+
+    def do_amount_less(self) -> None:
+        assert self.found is not None
+        kept = [n for n in self.found.nodes if n.name in self.kept]
+        self.kept.discard(next((n for n in reversed(kept) if n.is_default), kept[-1]).name)
+        self._moved()
+
+    def do_plan_to_target(self) -> None:
+        assert self.found is not None
+        self.kept = just_enough(self.found, self.scheme.target_db)
+        self._moved()
+        self.owb.say(f"{len(self.kept)} of {len(self.found.nodes)} kept float for {self.scheme.target_db:.0f} dB; a applies")  # fmt: skip
 
     def do_change_apply(self) -> None:
-        bench, result = self.owb.bench, self.result
+        from tui.dialogs.confirm import ConfirmDialog
+
+        assert self.found is not None
+        plan = what_if(self.found, self.kept)
+        report = self.result.report if self.result is not None else None
+        worst = f"{units.decibel(min(o.sqnr_db for o in report.outputs))} at the worst output, measured" if report is not None and report.outputs else f"≈ {units.decibel(plan.sqnr_db)}, measured when it is applied"  # fmt: skip
+        lines = [f"{len(self.found.nodes) - plan.kept} nodes in 8 bits, {plan.kept} kept float", worst]
+        self.app.push_screen(ConfirmDialog("Quantize B", lines, "applies the plan as a step"), lambda yes: self._apply() if yes else None)  # fmt: skip
+
+    def _apply(self) -> None:
+        if self.result is not None:
+            self._keep(self.result)
+        else:
+            self._try(self._keep)
+
+    def _keep(self, result: QuantizeResult) -> None:
+        bench = self.owb.bench
         assert bench is not None
-        assert result is not None
         step: Step = bench.keep_quantized(result, **self._options())
         self.owb.state_changed()
         self.owb.say(f"step {step.info.number}: {len(result.report.nodes)} nodes in 8 bits; z undoes, 7 r compares")
 
     def do_explain_open(self) -> None:
-        row = self.current()
-        self.owb.say(f"{row.name}: {row.why or 'in 8 bits'}" if row is not None else "r tries the plan first")
+        node = self.current()
+        assert node is not None
+        kept = next((f.message for f in (self.result.report.findings if self.result is not None else ()) if f.node == node.name), "")  # fmt: skip
+        why = kept or ("the preset takes it" if node.is_default else "the preset leaves it float: 8 bits save little there")  # fmt: skip
+        self.owb.say(f"{node.name}: alone {units.decibel(node.sqnr_db)}, {node.intensity:.0f} MACs an element; {why}")
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
-        self.owb.show_node_named(self.rows[message.row].name)
+        node = self.current()
+        if node is not None:
+            self.owb.show_node_named(node.name)
 
     def copy_text(self) -> str:
-        row = self.current()
-        return row.name if row is not None else ""
+        node = self.current()
+        return node.name if node is not None else ""
 
     def copy_command(self) -> str:
-        excluded = f" --exclude {','.join(sorted(self.excluded))}" if self.excluded else ""
-        return f"owb quantize {self.owb.path} --preset {_PRESETS[self.preset]}{excluded} -o int8.onnx"
+        options = self._options() if self.found is not None else self.scheme.options()
+        words = "".join(f" --{k} {','.join(v) if isinstance(v, list) else v}" for k, v in options.items())
+        return f"owb quantize {self.owb.path}{words} -o int8.onnx"

@@ -38,7 +38,8 @@ class TensorsView(View):
     """
 
     TITLE = "Tensors"
-    KEYS = ("open.row", "find.filter", "sort.next", "jump.reader", "copy.name", "copy.as")
+    KEYS = ("open.row", "find.filter", "sort.next", "sort.reverse", "jump.reader", "out.export", "copy.name", "copy.as")
+    LABELS = {"open.row": "values", "sort.next": "sort", "jump.reader": "node", "out.export": "save .npy"}
     DEFAULT_CSS = "TensorsView #tensor { width: 48; }"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -47,7 +48,7 @@ class TensorsView(View):
         self.weights: list[Constant] = []
         self.rows: list[int] = []
         self.stats: dict[int, TensorStats | str | None] = {}
-        self.query_text, self.sort = "", 0
+        self.query_text, self.sort, self.reverse = "", 0, False
 
     def compose(self) -> ComposeResult:
         yield Pane("Tensors", Heads(lambda: _COLUMNS), Rows(id="tensor-rows"), id="tensors-pane")
@@ -68,6 +69,8 @@ class TensorsView(View):
             self.rows.sort(key=lambda k: -self.all[k].weight_bytes)
         elif _SORTS[self.sort] == "name":
             self.rows.sort(key=lambda k: self.all[k].name)
+        if self.reverse:
+            self.rows.reverse()
         rows = self.query_one(Rows)
         rows.show(len(self.rows), self._row)
         self.query_one("#tensors-pane", Pane).rule.name_pane(
@@ -143,10 +146,35 @@ class TensorsView(View):
         self._detail()
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
-        self.do_jump_reader()
+        from tui.dialogs.slice import SliceDialog
+
+        k = self.rows[message.row]
+        self.app.push_screen(SliceDialog(self.all[k].name, self.weights[k]))
+
+    def do_out_export(self) -> None:
+        import numpy as np
+
+        from tui.dialogs.export import ask_path
+
+        k = self.rows[self.query_one(Rows).cursor]
+        name, weight = self.all[k].name, self.weights[k]
+        plain = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)[-60:] or "tensor"
+        ask_path(
+            self.owb,
+            "Save values",
+            f"{name}: {units.shape(self.all[k].shape)} {self.all[k].dtype}",
+            self.owb.path.with_name(f"{plain}.npy"),
+            lambda target: np.save(target, np.asarray(weight.values)),
+        )
+
+    def do_sort_reverse(self) -> None:
+        self.reverse = not self.reverse
+        self._show()
 
     def why_not(self, action_id: str) -> str:
-        if action_id in ("jump.reader", "open.row") and (
+        if action_id in ("open.row", "out.export", "copy.name") and not self.rows:
+            return "no weight here: esc clears the filter" if self.query_text else "this model has no weights"
+        if action_id == "jump.reader" and (
             not self.rows or not self.all[self.rows[self.query_one(Rows).cursor]].readers
         ):
             return "nothing reads it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from textual.containers import Container, Vertical
@@ -14,6 +14,7 @@ from tui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from tui.app import WorkbenchApp
+    from workbench.nodes import NodeId
 
 
 class Pane(Vertical):
@@ -35,6 +36,7 @@ class View(Container):
 
     DEFAULT_CSS = "View { layout: horizontal; height: 1fr; }"
     KEYS: tuple[str, ...] = ()
+    LABELS: Mapping[str, str] = {}
     FACES: tuple[str, ...] = ()
     TITLE = ""
 
@@ -95,7 +97,11 @@ class View(Container):
 
     def footer(self) -> list[tuple[str, str, bool]]:
         """(action, label, enabled) for the footer; the focused pane's own first."""
-        return [(action, "", not self.why_not(action)) for action in self.KEYS]
+        return [(a, self.LABELS.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in self.KEYS]
+
+    def bookmarks(self) -> list[tuple[str, NodeId]]:
+        """Places to jump to by a capital letter: label and node."""
+        return self.owb.view("graph").bookmarks() if self.id != "graph" else []
 
     def copy_text(self) -> str:
         """What `y` copies: the name under the cursor."""

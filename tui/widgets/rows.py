@@ -19,7 +19,8 @@ Draw = Callable[[int, int], Line]
 class Rows(Lines, can_focus=True, inherit_bindings=False):
     """A list with a cursor.
 
-    `show(count, draw)` fills it; `draw(row, width)` is asked only for rows on screen.
+    `show(count, draw)` fills it; `draw(row, width)` is asked only for rows on screen. `letters` stand in place of the cursor
+    while one jumps.
     Sends `Moved` when the cursor moves, `Opened` on enter or a second click.
     """
 
@@ -43,7 +44,7 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
         super().__init__(**kwargs)
         self._draw: Draw = lambda row, width: []
         self.empty = empty
-        self.marked: set[int] = set()
+        self.letters: dict[int, str] = {}
 
     def show(self, count: int, draw: Draw, cursor: int | None = None) -> None:
         """Fill the list; the cursor keeps its place unless one is given."""
@@ -56,6 +57,8 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
     def draw(self, row: int, width: int) -> Line:
         here = row == self.cursor
         sign = "▌" if here else " "
+        if self.letters:
+            return [(self.letters.get(row, " "), "focus!"), *self._draw(row, width - 1)]
         return [(sign, "focus" if self.has_focus else "dim"), *self._draw(row, width - 1)]
 
     def ground(self, row: int) -> str:

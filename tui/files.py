@@ -1,0 +1,182 @@
+"""Files and slots: opening, saving, choosing A and B, what is remembered, and a file that changes on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tui.dialogs.open import OpenDialog
+from tui.dialogs.save import SaveDialog, Wanted
+from tui.dialogs.slots import SlotDialog
+from workbench.bench import OTHER, Bench
+from workbench.render import units
+from workbench.render.text import display_name
+from workbench.sessions import read_keymap, read_sessions, remember
+
+if TYPE_CHECKING:
+    from tui.app import WorkbenchApp
+
+WATCH_S = 2.0
+
+
+def save(app: WorkbenchApp) -> None:
+    """Ask what to write, write it in the background."""
+    bench = app.bench
+    assert bench is not None
+
+    def given(wanted: Wanted | None) -> None:
+        if wanted is not None:
+            app.bridge.run("save", f"saving {wanted.stem.name}", lambda p, c: write(bench, wanted), lambda done: saved(app, done))  # fmt: skip
+
+    app.push_screen(SaveDialog(bench), given)
+
+
+def write(bench: Bench, wanted: Wanted) -> list[Path]:
+    """Every kind that was picked; the model first, because it is what can be refused."""
+    done = []
+    for kind in wanted.kinds:
+        path = wanted.path(kind)
+        match kind:
+            case "model":
+                done.append(bench.save(path))
+            case "recipe":
+                done.append(bench.save_recipe(path))
+            case "script":
+                done.append(bench.save_script(path, str(wanted.path("model"))))
+            case _:
+                done.append(bench.save_report(path))
+    return done
+
+
+def saved(app: WorkbenchApp, done: list[Path]) -> None:
+    """Say what was written and where."""
+    names = ", ".join(p.name for p in done)
+    app.say(f"saved {display_name(names)} in {display_name(str(done[0].resolve().parent), 60)}")
+    note(app)
+    app.refresh_frame()
+
+
+def note(app: WorkbenchApp) -> None:
+    """Remember the file and how far the work went."""
+    bench = app.bench
+    if bench is None or not app.remembers:
+        return
+    steps = [dict(s.options) for s in bench.history.steps[1 : bench.history.tip + 1]]
+    result = ""
+    if bench.history.tip:
+        change = bench.info_of(bench.history.tip).nodes - bench.info("A").nodes
+        result = f"{change:+d} nodes".replace("-", "−")
+    remember(bench.path, bench.history.steps[0].info.file_bytes, result, steps)
+
+
+def offer_resume(app: WorkbenchApp) -> None:
+    """Say that there were steps the last time."""
+    bench = app.bench
+    if bench is None or not app.remembers:
+        return
+    whole = str(bench.path.resolve())
+    last = next((r for r in read_sessions().recent if r.path == whole and r.steps), None)
+    app.resumable = list(last.steps) if last is not None else []
+    if last is not None:
+        app.say(f"Opened in {units.duration(bench.opened_ns)}. Last time {len(last.steps)} {'step' if len(last.steps) == 1 else 'steps'} ({last.result}): : resume does {'it' if len(last.steps) == 1 else 'them'} again.")  # fmt: skip
+
+
+def resume(app: WorkbenchApp) -> None:
+    """Do the last session's steps again."""
+    bench, steps = app.bench, app.resumable
+    assert bench is not None
+
+    def work(progress: Any, cancel: Any) -> int:
+        for step in steps:
+            options = {k: v for k, v in step.items() if k not in ("do", "in_memory", "data")}
+            if step.get("do") == "optimize":
+                bench.optimize(list(options["passes"]), verify=bool(options.get("verify", True)), progress=progress, cancel=cancel)  # fmt: skip
+            else:
+                bench.quantize(progress=progress, cancel=cancel, **options)
+        return len(steps)
+
+    def done(count: int) -> None:
+        app.resumable = []
+        app.state_changed()
+        app.say(f"{count} steps done again; z undoes the last")
+
+    app.bridge.run("optimize", "doing the last session's steps again", work, done)
+
+
+def choose_file(app: WorkbenchApp, *, second: bool = False) -> None:
+    """`O`: another file in A, or a second one in B."""
+
+    def given(answer: tuple[str, Path] | None) -> None:
+        if answer is None:
+            return
+        slot, path = answer
+        if slot == "A" or app.bench is None:
+            app.guarded(lambda: app.open(path))
+            return
+        bench = app.bench
+
+        def adopted(_: Any) -> None:
+            app.state_changed()
+            app.say(f"B is {display_name(path.name)}: b shows A, B, A→B; 7 r compares")
+
+        app.bridge.run("open", f"opening {path.name}", lambda p, c: bench.adopt(path), adopted)
+
+    app.push_screen(OpenDialog(app.path.parent, second=second), given)
+
+
+def choose_slots(app: WorkbenchApp) -> None:
+    """`B`: steps and files into A and B."""
+    bench = app.bench
+    assert bench is not None
+
+    def given(answer: tuple[str, int] | None) -> None:
+        if answer is None:
+            return
+        what, number = answer
+        if what == "file":
+            choose_file(app, second=True)
+            return
+        if what == "A":
+            bench.put_a(number)
+        elif what == "B":
+            bench.put_b(number)
+        elif bench.b != OTHER:
+            a, b = bench.a, bench.b
+            bench.put_a(b)
+            bench.put_b(a)
+        app.state_changed()
+        app.say(
+            f"A is step {bench.a}, {display_name(bench.info('A').title)}; B is {display_name(bench.info('B').title)}"
+        )
+
+    app.push_screen(SlotDialog(bench), given)
+
+
+def load_keymap(app: WorkbenchApp, known: set[str]) -> None:
+    """Keys of one's own; ids that do not exist are named."""
+    keymap, wrong = read_keymap()
+    unknown = sorted(set(keymap) - known)
+    app.set_keymap({k: v for k, v in keymap.items() if k in known})
+    if wrong or unknown:
+        app.say(wrong or f"keymap: no action {', '.join(unknown)}; ? lists the ids", "warn")
+
+
+class Watch:
+    """Looks now and then whether the opened file is still what was opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.stamp = self._stamp()
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_size, status.st_mtime_ns
+
+    def changed(self) -> bool:
+        """Whether it changed since the last look."""
+        now = self._stamp()
+        before, self.stamp = self.stamp, now
+        return now is not None and now != before

@@ -1,0 +1,87 @@
+"""One place of a rule as two small pictures: the nodes as they are, and what the rule makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from exec.ir import Model
+from passes.optimize import optimize
+from passes.report import Application, Report
+from workbench.delta import diff
+from workbench.detail import origin_of
+from workbench.drawing.dag import Box, draw
+from workbench.lookup import Lookup
+from workbench.neighbourhood import near
+from workbench.render.text import display_name
+
+_TEXT = 22
+_MOST = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A rule applied alone to a state.
+
+    report  of exactly this rule: its places in order
+    """
+
+    before: Lookup
+    after: Lookup
+    report: Report
+
+
+def preview(model: Model, rule: str) -> Preview:
+    """Apply one rule to a copy, unverified: only to be looked at."""
+    result = optimize(model, [rule], verify=False)
+    return Preview(Lookup(model), Lookup(result.model), result.report)
+
+
+def pictures(found: Preview, place: Application) -> tuple[list[str], list[str]]:
+    """The place before and after, as lines; "−" marks what goes and "+" what comes."""
+    gone = [r for r in range(len(found.before.table)) if found.before.table.label(r) in place.sources]
+    sources = set(place.sources)
+    names = {found.before.table.label(r) for r in range(len(found.before.table))}
+    after = found.after.table
+    came = [r for r in range(len(after)) if sources.intersection(origin_of(after.node[r]))]
+    outs = {t.name for r in gone for t in found.before.table.node[r].outputs}
+    came = came or [r for r in range(len(after)) if outs.intersection(t.name for t in after.node[r].outputs)]
+    kept = {r for r in came if after.label(r) in names and after.label(r) not in sources}
+    return _drawn(found.before, gone, "−", ()), _drawn(found.after, came, "+", kept)
+
+
+def _drawn(lookup: Lookup, rows: Sequence[int], sign: str, plain: Sequence[int] | set[int]) -> list[str]:
+    table = lookup.table
+    if not rows:
+        return ["nothing is left here"] if sign == "+" else ["this place is in no node"]
+    around = [r for r in near(table, rows, 1) if table.op[r] != "Constant"][:_MOST]
+    place = {id(table.node[r]): k for k, r in enumerate(around)}
+    edges = {
+        (k, place[id(reader)]): None
+        for k, r in enumerate(around)
+        for tensor in table.node[r].outputs
+        for reader in tensor.outputs
+        if id(reader) in place
+    }
+    marked = set(rows) - set(plain)
+    boxes = []
+    for r in around:
+        text = f"{sign if r in marked else ' '} {display_name(table.op[r], 14)}"
+        label, room = display_name(table.label(r)), max(_TEXT + 4 - len(text), 6)
+        name = label if len(label) <= room else "…" + label[-room + 1 :]
+        boxes.append(Box((f"{text} {name}",), name))
+    return draw(boxes, tuple(edges)).lines()
+
+
+def difference_text(before: Model, after: Model) -> str:
+    """What a step changed, one line a node."""
+    delta = diff(before, after)
+    lines = [
+        f"{delta.same} nodes equal, {len(delta.removed)} gone, {len(delta.added)} new, {len(delta.changed)} changed"
+    ]
+    lines += [*delta.interface, *delta.model]
+    lines += [f"{op}: {a} → {b}" for op, (a, b) in delta.operators.items()]
+    lines += [f"− {n.op}  {n.name}" for n in delta.removed] + [f"+ {n.op}  {n.name}" for n in delta.added]
+    lines += [f"~ {c.after.op}  {c.after.name}: {'; '.join(c.what)}" for c in delta.changed]
+    lines += [f"~ weight of {w.node}: {w.note or f'max difference {w.max_abs:.3g}'}" for w in delta.weights]
+    return "\n".join(lines)

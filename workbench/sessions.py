@@ -1,0 +1,77 @@
+"""What outlives a session: the files opened last, how far the work went, and keys of one's own. Data only, checked when read."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+MOST = 20
+
+
+class Recent(msgspec.Struct, forbid_unknown_fields=True):
+    """One file.
+
+    steps  what was done to it and not thrown away: options as a recipe keeps them
+    """
+
+    path: str
+    file_bytes: int
+    opened: float
+    result: str = ""
+    steps: list[dict[str, object]] = []
+
+
+class Sessions(msgspec.Struct, forbid_unknown_fields=True):
+    """The newest first."""
+
+    version: int = 1
+    recent: list[Recent] = []
+
+
+def state_path() -> Path:
+    """Where sessions are kept."""
+    return platformdirs.user_state_path("onnx-workbench") / "sessions.json"
+
+
+def keymap_path() -> Path:
+    """Where a keymap of one's own lies: TOML, `"history.undo" = "u"`."""
+    return platformdirs.user_config_path("onnx-workbench") / "keymap.toml"
+
+
+def read_sessions() -> Sessions:
+    """What is kept; a file that cannot be read or is not ours counts as empty."""
+    try:
+        return msgspec.json.decode(state_path().read_bytes(), type=Sessions)
+    except (OSError, msgspec.DecodeError):
+        return Sessions()
+
+
+def remember(path: Path, file_bytes: int, result: str = "", steps: list[dict[str, object]] | None = None) -> None:
+    """Put a file first."""
+    sessions = read_sessions()
+    whole = str(path.resolve())
+    entry = Recent(whole, file_bytes, time.time(), result, steps or [])
+    sessions.recent = [entry, *(r for r in sessions.recent if r.path != whole)][:MOST]
+    target = state_path()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(sessions))
+        part.replace(target)
+    except OSError:
+        return  # a read-only home keeps no history
+
+
+def read_keymap() -> tuple[dict[str, str], str]:
+    """(action id → keys, what is wrong with the file or "")."""
+    try:
+        data = keymap_path().read_bytes()
+    except OSError:
+        return {}, ""
+    try:
+        return msgspec.toml.decode(data, type=dict[str, str]), ""
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return {}, f"{keymap_path()}: {error}"
