@@ -20,6 +20,7 @@ def commands() -> str:
     out = [
         HEAD
         + "# Commands\n\n`owb MODEL` opens the terminal UI; without a terminal it prints `owb inspect MODEL`. Exit 0 ok, 1 findings or differences, 2 refused.\n"
+        + '\nCompletion for bash (zsh, fish alike): `eval "$(_OWB_COMPLETE=bash_source owb)"`. It offers rule ids and node names, too.\n'
     ]
     context = click.Context(owb, info_name="owb")
     for group, names in COMMANDS.items():

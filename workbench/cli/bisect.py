@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import click
 
+from workbench.cli.complete import rules
 from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names
 from workbench.cli.output import emit, progress_bar
 
 
 @click.command()
 @model_argument
-@click.option("--passes", callback=names, metavar="A,B", help="Rules or presets to suspect.  [default: default]")
+@click.option(
+    "--passes",
+    callback=names,
+    shell_complete=rules,
+    metavar="A,B",
+    help="Rules or presets to suspect.  [default: default]",
+)
 @feed_options
 @format_options
 @budget_options

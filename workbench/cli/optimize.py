@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from workbench.cli.complete import rules
 from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names, rules_option
 from workbench.cli.output import emit, progress_bar, say
 
@@ -20,10 +21,11 @@ from workbench.cli.output import emit, progress_bar, say
 @click.option(
     "--passes",
     callback=names,
+    shell_complete=rules,
     metavar="A,B",
     help="Rules by id, or a preset: default, safe, aggressive, contrib.  [default: default]",
 )
-@click.option("--skip", callback=names, metavar="A,B", help="Rules to leave out.")
+@click.option("--skip", callback=names, shell_complete=rules, metavar="A,B", help="Rules to leave out.")
 @click.option("--opset", type=int, help="Convert to this opset first.")
 @click.option(
     "--target",

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from workbench.cli.complete import nodes
 from workbench.cli.options import format_options, model_argument
 from workbench.cli.output import emit, say
 
 
 @click.command()
 @model_argument
-@click.argument("name")
+@click.argument("name", shell_complete=nodes)
 @click.option("--save", type=click.Path(), metavar="FILE.npy", help="Write a weight's values.")
 @format_options
 def command(model: str, name: str, save: str | None, format: str) -> None:
