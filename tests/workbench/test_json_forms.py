@@ -1,0 +1,85 @@
+"""The form of what `--json` gives: keys and types by kind and version. A form that changes needs a new version. OWB_WRITE_GOLDEN=1 writes them anew."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.cli.start import run
+from workbench.samples import sample
+
+FORMS = Path(__file__).parent / "golden" / "forms.json"
+COMMANDS = {
+    "inspect": ["inspect", "{mobile}"],
+    "nodes": ["nodes", "{mobile}"],
+    "tensors": ["tensors", "{mobile}", "--stats"],
+    "show node": ["show", "{mobile}", "/stem/Conv"],
+    "show weight": ["show", "{mobile}", "stem.weight"],
+    "graph": ["graph", "{mobile}", "--around", "/stem/Conv", "--format", "json"],
+    "infer-shapes": ["infer-shapes", "{mobile}"],
+    "check": ["check", "{cnn}"],
+    "coverage": ["coverage", "{control}"],
+    "optimize": ["optimize", "{mobile}", "-o", "out.onnx"],
+    "quantize": ["quantize", "{mobile}", "-o", "int8.onnx"],
+    "run": ["run", "{mobile}"],
+    "profile": ["profile", "{mobile}", "--runs", "3"],
+    "compare": ["compare", "{mobile}", "{cnn}"],
+    "diff": ["diff", "{mobile}", "{cnn}"],
+}
+
+
+def outline(value: Any) -> Any:
+    """Keys and types; of a list, what its elements are together."""
+    if isinstance(value, dict):
+        return {key: outline(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [together([outline(v) for v in value])]
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+def together(forms: list[Any]) -> Any:
+    """One form for several: the keys of all, and where they differ the types of all."""
+    if forms and all(isinstance(f, dict) for f in forms):
+        return {key: together([f[key] for f in forms if key in f]) for form in forms for key in form}
+    if forms and all(isinstance(f, list) for f in forms):
+        return [together([inner for f in forms for inner in f if inner != "nothing"])]
+    return " | ".join(sorted({f if isinstance(f, str) else type(f).__name__ for f in forms})) or "nothing"
+
+
+def breaks(found: Any, wanted: Any, where: str) -> Iterator[str]:
+    """Where a form is not the one written down; an empty list fits every list, and what was a number once may be missing."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in found.keys() ^ wanted.keys():
+            yield f"{where}.{key} is in one of them only"
+        for key in found.keys() & wanted.keys():
+            yield from breaks(found[key], wanted[key], f"{where}.{key}")
+    elif isinstance(found, list) and isinstance(wanted, list):
+        if found != ["nothing"] and wanted != ["nothing"]:
+            yield from breaks(found[0], wanted[0], where)
+    elif isinstance(found, str) and isinstance(wanted, str):
+        if set(found.split(" | ")) - set(wanted.split(" | ")) - {"NoneType"}:
+            yield f"{where} is {found}, was {wanted}"
+    elif "NoneType" not in (found, wanted):
+        yield f"{where} is {found}, was {wanted}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_form_stays_what_its_version_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {key: str(sample(f"digits_{key}.onnx")) for key in ("cnn", "mobile", "fragile", "control")}
+    words = [part.format(**files) for part in COMMANDS[name]]
+    run(words if "--format" in words else [*words, "--json"])
+    found = outline(json.loads(capsys.readouterr().out))
+    forms = json.loads(FORMS.read_text(encoding="utf-8")) if FORMS.exists() else {}
+    if os.environ.get("OWB_WRITE_GOLDEN"):
+        forms[name] = found
+        FORMS.write_text(json.dumps(forms, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert not list(breaks(found, forms[name], name))
+    assert {"kind", "version"} <= found.keys()
