@@ -41,11 +41,20 @@ def dropout_1(
     ratio: float = 0.5,
     n_outputs: int = 1,
 ) -> Array | tuple[Array, Array]:
-    """Inference: the input, and a mask of ones.
+    """Inference: the input, and a mask of ones in its type.
 
-    Spec    ONNX Dropout-1, -6, -7, -10. From 7 on it is inference only; before that, training is not run here.
+    Spec    ONNX Dropout-1, -6, -7. From 7 on it is inference only; before that, training is not run here.
     """
-    return (x, np.ones(x.shape, np.bool_ if not is_test else x.dtype)) if n_outputs > 1 else x
+    return (x, np.ones_like(x)) if n_outputs > 1 else x
+
+
+@kernel("Dropout", since=10)
+def dropout_10(x: Array, /, *, ratio: float = 0.5, n_outputs: int = 1) -> Array | tuple[Array, Array]:
+    """Inference: the input, and a mask of true.
+
+    Spec    ONNX Dropout-10.
+    """
+    return (x, np.ones(x.shape, np.bool_)) if n_outputs > 1 else x
 
 
 @kernel("Dropout", since=12)
