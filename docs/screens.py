@@ -20,31 +20,40 @@ HERE = Path(__file__).resolve().parent
 WIDE, NARROW = (140, 40), (80, 24)
 
 Shot = tuple[str, tuple[int, int], tuple[str, ...]]
+APPLY = ("4", "A", "enter")
 DIGITS: tuple[Shot, ...] = (
     ("overview", WIDE, ("1",)),
     ("graph", WIDE, ("2", "j", "j")),
     ("graph-drawing", WIDE, ("2", "t", "j", "j")),
+    ("graph-ab", WIDE, (*APPLY, "b", "2")),
     ("tensors", WIDE, ("3", "j")),
     ("passes", WIDE, ("4",)),
-    ("passes-applied", WIDE, ("4", "A")),
-    ("profile", WIDE, ("4", "A", "6", "r")),
-    ("compare", WIDE, ("4", "A", "7", "r")),
+    ("passes-apply", WIDE, ("4", "A")),
+    ("passes-applied", WIDE, APPLY),
+    ("quantize", WIDE, ("5", "r", "enter", "equals_sign")),
+    ("profile", WIDE, (*APPLY, "6", "r")),
+    ("profile-ab", WIDE, (*APPLY, "b", "6", "r")),
+    ("compare", WIDE, (*APPLY, "7", "r")),
     ("checks", WIDE, ("8",)),
-    ("log", WIDE, ("4", "A", "9")),
+    ("log", WIDE, (*APPLY, "9")),
     ("graph-80x24", NARROW, ("2", "j")),
     ("help", WIDE, ("4", "question_mark")),
 )
 DETECTOR: tuple[Shot, ...] = (
     ("detector-overview", WIDE, ("1",)),
-    ("detector-passes", WIDE, ("4",)),
-    ("detector-profile", WIDE, ("4", "A", "6", "r")),
+    ("detector-passes", WIDE, ("4", "j", "j")),
+    ("detector-profile-ab", WIDE, (*APPLY, "b", "6", "r")),
     ("detector-graph", WIDE, ("6", "r", "enter")),
+    ("detector-graph-ab", WIDE, (*APPLY, "b", "2")),
 )
 
 
 def without_network(svg: str) -> str:
-    """The picture asks for no font from elsewhere: the viewer's own monospace serves."""
+    """The picture asks for no font from elsewhere: the viewer's own monospace serves. Lines need no clipping: none is too long."""
     svg = re.sub(r"@font-face \{.*?\}\n?", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<clipPath id="[^"]*-line-\d+">.*?</clipPath>\s*', "", svg, flags=re.DOTALL)
+    svg = re.sub(r' clip-path="url\(#[^"]*-line-\d+\)"', "", svg)
+    svg = re.sub(r"terminal-\d+-", "t-", svg).replace(' shape-rendering="crispEdges"', "")
     return svg.replace("Fira Code", "DejaVu Sans Mono")
 
 
@@ -59,7 +68,9 @@ async def take(path: Path, shots: tuple[Shot, ...], out: Path) -> None:
                 for _ in range(3000):
                     await pilot.pause(0.02)
                     if app.bench is not None and not app.bridge.jobs:
-                        break
+                        await pilot.pause()
+                        if not app.bridge.jobs:
+                            break
             await pilot.pause(0.1)
             (out / f"{name}.svg").write_text(
                 without_network(app.export_screenshot(title=f"owb {path.name}")), encoding="utf-8"

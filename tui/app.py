@@ -17,7 +17,7 @@ from tui.actions import BY_ID, bindings
 from tui.bridge import Bridge
 from tui.dialogs.failure import FailureDialog
 from tui.line import Span
-from tui.messages import JobEnded, JobFailed, JobProgress, JobStarted
+from tui.messages import JobEnded, JobFailed, JobProgress, JobSettled, JobStarted
 from tui.theme import DARK, LIGHT, textual_theme
 from tui.views import registry
 from tui.views.view import View
@@ -509,6 +509,11 @@ class WorkbenchApp(App[None]):
             else str(message.done or "")
         )
         self.say(f"{message.text}  {count}  {seconds}  ctrl+c stops")
+
+    def on_job_settled(self, message: JobSettled) -> None:
+        """Deliver on the app's own thread."""
+        if self.is_running:  # panes are already gone while the app closes
+            message.then()
 
     def on_job_ended(self, message: JobEnded) -> None:
         if message.stopped:

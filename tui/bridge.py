@@ -11,7 +11,7 @@ from textual.app import App
 
 from exec.errors import BenchError, Cancelled
 from exec.progress import Cancel, Progress
-from tui.messages import JobEnded, JobFailed, JobProgress, JobStarted
+from tui.messages import JobEnded, JobFailed, JobProgress, JobSettled, JobStarted
 
 Work = Callable[[Progress, Cancel], Any]
 _REPORTS_PER_SECOND = 4.0
@@ -111,10 +111,7 @@ class Bridge:
                 del self.jobs[job.kind]
                 then()
 
-        try:
-            self.app.call_from_thread(settle)
-        except RuntimeError:
-            return  # the app has gone; nobody is waiting
+        self.app.post_message(JobSettled(settle))  # to an app that has gone it goes nowhere
 
     def _deliver(self, job: Job, done: Callable[[Any], None], result: Any) -> None:
         self.app.post_message(JobEnded(job.kind, job.text, stopped=False, quiet=job.quiet))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual.message import Message
 
 from exec.errors import BenchError
@@ -21,6 +23,14 @@ class JobProgress(Message):
     def __init__(self, kind: str, done: int, total: int, text: str) -> None:
         super().__init__()
         self.kind, self.done, self.total, self.text = kind, done, total, text
+
+
+class JobSettled(Message):
+    """A job's thread is done: what follows runs on the app's own thread."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.then = then
 
 
 class JobEnded(Message):

@@ -81,7 +81,7 @@ class Lookup:
     def scopes(self) -> tuple[Scope, ...]:
         """The tree that the names spell."""
         with no_gc():
-            return scope_tree(self.table.scope)
+            return in_order(scope_tree(self.table.scope))
 
     def scope_totals(self, measure: str) -> dict[str, float]:
         """Sum of a measure below every scope; the root's is the whole."""
@@ -140,3 +140,24 @@ class Lookup:
     def detail(self, row: int) -> NodeDetail:
         """One node in full."""
         return node_detail(self.model, self.table.id[row], self.table.node[row], self.places, self.shapes)
+
+
+def in_order(scopes: tuple[Scope, ...]) -> tuple[Scope, ...]:
+    """Numbered siblings by number ("model.9" before "model.10"), others as their first nodes come; still depth first."""
+    stems: dict[tuple[str, str], int] = {}
+    named: dict[str, tuple[str, str, int]] = {}
+    above: list[str] = []
+    for scope in scopes:
+        del above[max(scope.level - 1, 0) :]
+        parent = above[-1] if above else ""
+        above.append(scope.path)
+        stem = scope.label.rstrip("0123456789")
+        number = int(scope.label[len(stem) :] or -1)
+        named[scope.path] = (parent, stem, number)
+        stems[parent, stem] = min(stems.get((parent, stem), scope.first), scope.first)
+    keys: dict[str, tuple[tuple[int, str, int, str], ...]] = {"": ()}
+    for scope in scopes:
+        if scope.path:
+            parent, stem, number = named[scope.path]
+            keys[scope.path] = (*keys.get(parent, ()), (stems[parent, stem], stem, number, scope.path))
+    return tuple(sorted(scopes, key=lambda s: keys[s.path]))

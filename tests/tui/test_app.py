@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -16,66 +16,34 @@ from tui.app import WorkbenchApp
 from tui.views import registry
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.rows import Rows
-from workbench.samples import sample
-
-CNN = sample("digits_cnn.onnx")
-Script = Callable[[Pilot[None], WorkbenchApp], Awaitable[None]]
 
 
-def drive(script: Script, path: Path = CNN, size: tuple[int, int] = (140, 40)) -> None:
-    """Run the app without a terminal and let `script` press keys."""
-
-    async def run() -> None:
-        app = WorkbenchApp(path)
-        async with app.run_test(size=size, notifications=True) as pilot:
-            await settled(pilot, app)
-            await script(pilot, app)
-
-    asyncio.run(run())
-
-
-async def settled(pilot: Pilot[None], app: WorkbenchApp, seconds: float = 20.0) -> None:
-    """Wait until no job runs and the screen is drawn."""
-    for _ in range(int(seconds / 0.02)):
-        await pilot.pause(0.02)
-        if not app.bridge.jobs and app.bench is not None:
-            break
-    await pilot.pause()
-
-
-def screen_text(app: WorkbenchApp) -> str:
-    """The whole screen as plain text."""
-    width, height = app.size
-    strips = app.screen._compositor.render_strips(app.size)  # the composed screen, cell by cell
-    return "\n".join("".join(segment.text for segment in strip)[:width] for strip in strips[:height])
-
-
-def test_the_first_screen_says_what_the_model_is() -> None:
+def test_the_first_screen_says_what_the_model_is(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
-        text = screen_text(app)
+        text = ui.text(app)
         assert "digits_cnn.onnx" in text
         assert "batch×1×8×8" in text
         assert "BatchNormalization" in text
 
-    drive(script)
+    ui.drive(script)
 
 
 @pytest.mark.parametrize("name", registry.names())
 @pytest.mark.parametrize("size", [(140, 40), (80, 24), (60, 15)], ids=lambda s: f"{s[0]}x{s[1]}")
-def test_every_screen_fits(name: str, size: tuple[int, int]) -> None:
+def test_every_screen_fits(ui: Any, name: str, size: tuple[int, int]) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press(BY_ID[f"go.{name}"].keys)
-        await settled(pilot, app)
-        lines = screen_text(app).splitlines()
+        await ui.settled(pilot, app)
+        lines = ui.text(app).splitlines()
         assert len(lines) == size[1]
         assert all(len(line) <= size[0] for line in lines)
         assert "all keys" in lines[-1]
         assert app.current == name
 
-    drive(script, size=size)
+    ui.drive(script, size=size)
 
 
-def test_the_filter_narrows_while_one_types_and_escape_clears_it() -> None:
+def test_the_filter_narrows_while_one_types_and_escape_clears_it(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press("2", "slash", *"op:Conv")
         await pilot.pause()
@@ -88,20 +56,20 @@ def test_the_filter_narrows_while_one_types_and_escape_clears_it() -> None:
         await pilot.pause()
         assert rows.count == 13
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_a_wrong_query_is_told_and_the_list_stays() -> None:
+def test_a_wrong_query_is_told_and_the_list_stays(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press("2", "slash", *"foo:1")
         await pilot.pause()
-        assert "no field" in screen_text(app)
+        assert "no field" in ui.text(app)
         assert app.query_one(FilterBar).is_open
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_wires_are_followed_and_one_can_go_back() -> None:
+def test_wires_are_followed_and_one_can_go_back(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press("2", "o")
         await pilot.pause()
@@ -114,63 +82,63 @@ def test_wires_are_followed_and_one_can_go_back() -> None:
         await pilot.pause()
         assert app.cursor.index == 1
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_all_ready_rules_apply_verified_and_undo_brings_the_original_back() -> None:
+def test_all_ready_rules_apply_verified_and_undo_brings_the_original_back(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press("4")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         before = app.bench.model("A").to_proto().SerializeToString(deterministic=True)  # type: ignore[union-attr]
         await pilot.press("A", "enter")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         assert app.bench is not None
         assert app.bench.b == 1
         assert app.bench.info("B").nodes < app.bench.info("A").nodes
-        assert "Verified" in screen_text(app)
+        assert "Verified" in ui.text(app)
         await pilot.press("z")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         assert app.bench.b == 0
         assert app.bench.model("B").to_proto().SerializeToString(deterministic=True) == before
         await pilot.press("Z")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         assert app.bench.b == 1
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_a_profile_runs_and_its_slowest_node_opens_in_graph() -> None:
+def test_a_profile_runs_and_its_slowest_node_opens_in_graph(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press("6")
-        assert "No profile yet" in screen_text(app)
+        assert "No profile yet" in ui.text(app)
         await pilot.press("r")
-        await settled(pilot, app)
-        assert "Sum of nodes" in screen_text(app)
+        await ui.settled(pilot, app)
+        assert "Sum of nodes" in ui.text(app)
         await pilot.press("enter")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         assert app.current == "graph"
-        assert "median" in screen_text(app)
+        assert "median" in ui.text(app)
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_compare_lines_values_up_after_a_change() -> None:
+def test_compare_lines_values_up_after_a_change(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press("7")
-        await settled(pilot, app)
-        assert "B is A" in screen_text(app)
+        await ui.settled(pilot, app)
+        assert "B is A" in ui.text(app)
         await pilot.press("4")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         await pilot.press("A", "enter")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         await pilot.press("7", "r")
-        await settled(pilot, app)
-        assert "the outputs agree" in screen_text(app)
+        await ui.settled(pilot, app)
+        assert "the outputs agree" in ui.text(app)
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_a_disabled_key_says_why() -> None:
+def test_a_disabled_key_says_why(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         for key, reason in (
             ("z", "nothing to undo"),
@@ -180,45 +148,45 @@ def test_a_disabled_key_says_why() -> None:
         ):
             await pilot.press(key)
             await pilot.pause()
-            assert reason in screen_text(app)
+            assert reason in ui.text(app)
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_leaving_with_unsaved_steps_asks_first() -> None:
+def test_leaving_with_unsaved_steps_asks_first(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         await pilot.press("4")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         await pilot.press("A", "enter")
-        await settled(pilot, app)
+        await ui.settled(pilot, app)
         await pilot.press("q")
         await pilot.pause()
-        assert "not saved" in screen_text(app)
+        assert "not saved" in ui.text(app)
         await pilot.press("escape")
         await pilot.pause()
         assert app.is_running
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_help_and_palette_open_over_every_screen() -> None:
+def test_help_and_palette_open_over_every_screen(ui: Any) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         for key in "1234678":
             await pilot.press(key)
-            await settled(pilot, app)
+            await ui.settled(pilot, app)
             await pilot.press("question_mark")
             await pilot.pause()
-            assert "Keys of" in screen_text(app)
+            assert "Keys of" in ui.text(app)
             await pilot.press("escape")
             await pilot.press("colon", *"undo")
             await pilot.pause()
-            assert "nothing to undo" in screen_text(app)
+            assert "nothing to undo" in ui.text(app)
             await pilot.press("escape")
 
-    drive(script)
+    ui.drive(script)
 
 
-def test_a_file_that_cannot_be_read_is_an_error_on_the_screen(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_an_error_on_the_screen(ui: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
 
@@ -227,7 +195,7 @@ def test_a_file_that_cannot_be_read_is_an_error_on_the_screen(tmp_path: Path) ->
         async with app.run_test(size=(100, 30)) as pilot:
             for _ in range(200):
                 await pilot.pause(0.02)
-                if "try" in (text := screen_text(app)):
+                if "try" in (text := ui.text(app)):
                     break
             return text
 
@@ -254,7 +222,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_names_change_nothing_on_any_screen(tmp_path: Path) -> None:
+def test_hostile_names_change_nothing_on_any_screen(ui: Any, tmp_path: Path) -> None:
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }'
     )
@@ -274,15 +242,15 @@ def test_hostile_names_change_nothing_on_any_screen(tmp_path: Path) -> None:
     async def script(pilot: Pilot[None], app: WorkbenchApp) -> None:
         for key in "123468":
             await pilot.press(key)
-            await settled(pilot, app)
+            await ui.settled(pilot, app)
             await pilot.press("down", "down", "y")
             await pilot.pause()
-            text = screen_text(app)
+            text = ui.text(app)
             assert "\x1b" not in text
             assert "\u202e" not in text
             assert len(text.splitlines()) == 40
 
-    drive(script, path)
+    ui.drive(script, path)
 
 
 def test_action_ids_and_keys_are_unique() -> None:

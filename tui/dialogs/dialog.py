@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
+from tui import glyphs
 from tui.line import Line
 from tui.widgets.lines import Text
 
@@ -35,8 +36,11 @@ class Dialog(ModalScreen[Result], Generic[Result]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as frame:
-            frame.border_title = Content(self.title_text)
-            frame.border_subtitle = Content(self.hint)
+            ascii_only = bool(getattr(self.app, "ascii_only", False))
+            if ascii_only:
+                frame.styles.border = ("ascii", frame.styles.base.border_top[1])
+            frame.border_title = Content(glyphs.plain(self.title_text) if ascii_only else self.title_text)
+            frame.border_subtitle = Content(glyphs.plain(self.hint) if ascii_only else self.hint)
             yield self.text
             yield from self.extra()
 

@@ -314,7 +314,7 @@ class GraphView(View):
 
     def footer(self) -> list[tuple[str, str, bool]]:
         keys: tuple[str, ...] = self.DAG_KEYS if self.face else self.LIST_KEYS
-        labels = {"open.row": "enter into" if self.face else "follow", "face.next": self.FACES[1 - self.face], "measure.next": "overlay", "sort.next": "sort", "fold.chain": "unfold", "amount.more": "hops", "out.step": "out", "mark.alike": f"all {self._op()}"}  # fmt: skip
+        labels = {"open.row": "into" if self.face else "follow", "face.next": self.FACES[1 - self.face], "measure.next": "overlay", "sort.next": "sort", "fold.chain": "unfold", "amount.more": "hops", "out.step": "out", "mark.alike": f"all {self._op()}"}  # fmt: skip
         if self.app.focused is self.scopes:
             keys, labels = self.SCOPE_KEYS, {"open.row": "filter to it", "move.left": "close", "move.right": "open"}
         if self.app.focused is self.inspector:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from textual.app import ComposeResult
 
 from tui import columns
 from tui.columns import Column
-from tui.line import Line
+from tui.line import Line, section
 from tui.views.view import Pane, View
-from tui.widgets.frame import Heads
+from tui.widgets.frame import Heads, Seam
+from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
 from workbench.bench import Entry
 from workbench.render import units
@@ -27,7 +29,9 @@ class LogView(View):
     """
 
     TITLE = "Log"
-    KEYS = ("copy.name", "copy.as", "history.undo", "history.redo", "out.save")
+    LABELS = {"open.row": "put B here"}
+    DEFAULT_CSS = "LogView #keep { width: 52; }"
+    KEYS = ("open.row", "copy.name", "copy.as", "history.undo", "history.redo", "out.save")
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -35,6 +39,8 @@ class LogView(View):
 
     def compose(self) -> ComposeResult:
         yield Pane("Log", Heads(lambda: _COLUMNS), Rows(id="log-rows"), id="log-pane")
+        yield Seam("log-pane").add_class("side")
+        yield Pane("Keep", Text(id="keep-text"), id="keep").add_class("side")
 
     def arrived(self) -> None:
         self.stale = True
@@ -45,7 +51,33 @@ class LogView(View):
         assert bench is not None
         self.entries = list(bench.log)
         self.query_one(Rows).show(len(self.entries), self._row, len(self.entries) - 1)
-        self.query_one(Pane).rule.name_pane("Log", f"{len(self.entries)} actions")
+        self.query_one("#keep-text", Text).show(self._keep)
+        self.query_one("#log-pane", Pane).rule.name_pane("Log", f"{len(self.entries)} actions")
+
+    def _keep(self, width: int) -> list[Line]:
+        """The steps as a recipe and as a script, as `w` would write them."""
+        bench = self.owb.bench
+        if bench is None or not bench.history.tip:
+            return [[], [(" Nothing to keep yet: 4 and 5 change B.", "dim")]]
+        out: list[Line] = [section(" recipe, replays byte-same")]
+        out += [[(" " + display_name(line), "fg")] for line in bench.recipe().splitlines()]
+        out.append(section(" script"))
+        out += [
+            [(" " + part, "fg")]
+            for line in bench.script("out.onnx").splitlines()
+            for part in textwrap.wrap(display_name(line), max(width - 2, 20), subsequent_indent="    ")
+        ]
+        return [*out, [], [(" w ", "focus"), ("writes model, recipe, script, report", "dim")]]
+
+    def on_rows_opened(self, message: Rows.Opened) -> None:
+        """B goes to the step of the line."""
+        entry, bench = self._current(), self.owb.bench
+        if entry is None or entry.step is None or bench is None or entry.step >= len(bench.history.steps):
+            self.owb.say("this line made no step", "dim")
+            return
+        bench.put_b(entry.step)
+        self.owb.state_changed()
+        self.owb.say(f"B is step {entry.step}")
 
     def _row(self, row: int, width: int) -> Line:
         entry = self.entries[row]

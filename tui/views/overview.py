@@ -114,7 +114,11 @@ class OverviewView(View):
             ready = sum(u.applied for u in report.rules)
             used = sum(bool(u.applied) for u in report.rules)
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
-            passes = f"{used} rules, {ready:,} places, {-gone:+,d}".replace("-", "−") if ready else "nothing to do here"
+            passes = (
+                f"{used} {'rule' if used == 1 else 'rules'}, {ready:,} places, {-gone:+,d}".replace("-", "−")
+                if ready
+                else "nothing to do here"
+            )
         checks = "checking …"
         if findings is not None:
             counts = findings.counts

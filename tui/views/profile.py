@@ -298,7 +298,7 @@ class ProfileView(View):
             last = results[-1]
             busy = "" if last.noise.quiet else "  noisy: other work is running"
             self.owb.say(
-                f"{len(last.nodes):,} nodes, sum {units.duration(last.sum_ns)}, wall {units.duration(last.wall_ns)}, median of {last.runs} runs in {last.engine}, {last.threads} thread{'s' if last.threads > 1 else ''}.{busy}"
+                f"{len(last.nodes):,} nodes, sum {units.duration(last.sum_ns)}, wall {units.duration(last.wall_ns)}, median of {last.runs} runs, {last.engine} ×{last.threads}.{busy}"
             )
 
         self.owb.bridge.run("profile", f"measuring {' and '.join(slots)} in {o.engine}", work, done)

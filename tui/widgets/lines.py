@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from tui import line as lines
 from tui.line import Line
 from tui.theme import DARK, Palette
+
+
+class PlainBar(ScrollBarRender):
+    """A scroll bar of whole cells."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 class Lines(ScrollView):
@@ -26,6 +34,12 @@ class Lines(ScrollView):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.count = 0
+
+    def on_mount(self) -> None:
+        """A terminal without block glyphs gets a plain bar."""
+        if self.ascii_only:
+            self.vertical_scrollbar.renderer = PlainBar  # type: ignore[misc]
+            self.horizontal_scrollbar.renderer = PlainBar  # type: ignore[misc]
 
     @property
     def palette(self) -> Palette:
