@@ -13,7 +13,7 @@ from exec.cost import cost_of
 from exec.ir import Graph, Model, Node, Variable, walk
 from exec.trace import Spec
 from quantize.findings import Finding
-from quantize.placement import CLAMPS, COMPUTE, LEAST_INTENSITY, LEAST_OF_AVERAGE, LEAST_SHARE
+from quantize.placement import CLAMPS, COMPUTE, EVEN_SHARE, LEAST_INTENSITY, LEAST_SHARE
 from quantize.selection import matching
 from quantize.weights import Layer, layer_of
 
@@ -96,7 +96,7 @@ def choose(model: Model, shapes: Shapes, include: Sequence[str], exclude: Sequen
 
 def _by_share(taken: list[Choice], total: int) -> tuple[list[Choice], list[Finding]]:
     """Without the nodes that do next to nothing of the model's work: each adds its noise and saves no time."""
-    least = total * min(LEAST_SHARE, LEAST_OF_AVERAGE / max(len(taken), 1))
+    least = total * min(LEAST_SHARE, EVEN_SHARE / max(len(taken), 1) ** 2)
     hint = "--preset fast takes it all the same"
     small = [
         Finding("Q003", "note", c.node.name, f"{c.macs / total:.1%} of the model's multiply-adds", hint)

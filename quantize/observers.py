@@ -135,6 +135,20 @@ class Histogram(Observer):
         edges = self.edges
         return (edges[1:] + edges[:-1]) / 2
 
+    def sqnr_db(self, low: float, high: float, levels: int) -> float | None:
+        """What `levels` steps between `low` and `high` keep of the values, None when nothing was seen."""
+        keep = self.counts > 0
+        centres, weight = self.centres[keep], self.counts[keep].astype(np.float64)
+        step = (max(high, 0.0) - min(low, 0.0)) / levels
+        signal = float((weight * np.square(centres)).sum())
+        if not step or not signal:
+            return None
+        clipped = np.clip(centres, min(low, 0.0), max(high, 0.0))
+        noise = float(
+            (weight * (np.square(centres - clipped) + np.where(clipped == centres, step * step / 12, 0.0))).sum()
+        )
+        return 10.0 * float(np.log10(signal / noise))
+
 
 class Percentile(Histogram):
     """Cuts (100 − p)/2 percent at each end."""

@@ -25,7 +25,11 @@ class QuantizedNode:
 
 @dataclass(frozen=True, slots=True)
 class QuantizedTensor:
-    """An activation with its range as observed and as chosen."""
+    """An activation with the range that was chosen.
+
+    samples  it was seen in; 0 when the range was given
+    sqnr_db  what the integers keep of the values seen, None without a histogram ("minmax", "moving-average")
+    """
 
     name: str
     low: float
@@ -33,6 +37,7 @@ class QuantizedTensor:
     scale: float
     zero_point: int
     samples: int
+    sqnr_db: float | None
 
 
 @dataclass(frozen=True, slots=True)

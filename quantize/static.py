@@ -20,7 +20,7 @@ from quantize.findings import Finding
 from quantize.gptq import Products
 from quantize.halves import store_halves
 from quantize.numerics import TYPES, Params, params
-from quantize.observers import MinMax, Observer, observer
+from quantize.observers import Histogram, MinMax, Observer, observer
 from quantize.placement import COMPUTE, FIXED_RANGES, JOINED, READER_FLOORS
 from quantize.regions import Region, region_of
 from quantize.report import QuantizedNode, QuantizedTensor
@@ -54,11 +54,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The range chosen for a value, what was seen of it, and in how many samples (0: it was given)."""
+    """The range chosen for a value, in how many samples it was seen (0: it was given), and what is kept of it, where a histogram says."""
 
     low: float
     high: float
     samples: int
+    sqnr_db: float | None = None
 
 
 @dataclass
@@ -186,7 +187,9 @@ def _span(
     floors = {READER_FLOORS.get(n.op, -np.inf) for n in tensor.outputs}
     if id(tensor) not in outputs and len(floors) == 1:
         low = max(low, floors.pop())
-    return Span(float(low), float(high), watcher.seen.samples)
+    levels = (1 << TYPES[options.activations].bits) - 1
+    kept = watcher.sqnr_db(low, high, levels) if isinstance(watcher, Histogram) else None
+    return Span(float(low), float(high), watcher.seen.samples, kept)
 
 
 def build(measured: Measured, names: Collection[str] | None = None, *, halves: bool | None = None) -> Built:
@@ -210,7 +213,7 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
             findings.append(Finding("Q024", "note", "", text))
     writing.writer.apply()
     rows = [
-        QuantizedTensor(n, s.low, s.high, float(p.scale), int(p.zero_point), s.samples)
+        QuantizedTensor(n, s.low, s.high, float(p.scale), int(p.zero_point), s.samples, s.sqnr_db)
         for n, p, s in ((n, p, measured.spans[n]) for n, p in ranges.items())
     ]
     nodes = [

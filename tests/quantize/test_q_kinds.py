@@ -216,3 +216,14 @@ def test_silu_between_convolutions_is_integer() -> None:
     assert scales["s_scale"] == np.float32(1 / 255)
     assert "m_scale" in scales
     assert db > LEAST_DB
+
+
+def test_the_report_says_what_the_integers_keep_of_each_value() -> None:
+    model = build("g (float[N,8] x) => (float[N,4] y) { y = MatMul(x, w) }", w=f32(8, 4))
+    data = [{"x": f32(4096, 8)} for _ in range(3)]
+    found = quantize(model, data=data, preset="full", method="percentile").report.tensors[0]
+    given = np.concatenate([d["x"] for d in data])
+    steps = np.clip(np.rint(given / found.scale) + found.zero_point, 0, 255)
+    kept = sqnr_db(given, ((steps - found.zero_point) * found.scale).astype(np.float32))
+    assert found.sqnr_db == pytest.approx(kept, abs=0.5)
+    assert quantize(model, data=data, preset="full", method="minmax").report.tensors[0].sqnr_db is None

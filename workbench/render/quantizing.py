@@ -28,6 +28,8 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
         (o.name, o.sqnr_db, o.cosine, o.max_abs, o.agreement, min(o.slices_db, default=None)) for o in report.outputs
     )
     tables.append(Table("", columns, rows))
+    if any(t.sqnr_db is not None for t in report.tensors):
+        tables.append(_worst(report))
     if report.search:
         tables.append(_search(report))
     return [*tables, _summary(report)]
@@ -56,6 +58,18 @@ def _findings(report: QuantizeReport) -> Table:
         (code, level, n, first[code, text], f"{title}: {text}") for (code, level, title, text, _), n in grouped.items()
     )
     return Table("", columns, rows)
+
+
+WORST = 5
+
+
+def _worst(report: QuantizeReport) -> Table:
+    """The values that 8 bits keep least of."""
+    known = sorted((t for t in report.tensors if t.sqnr_db is not None), key=lambda t: t.sqnr_db or 0.0)[:WORST]
+    columns = (
+        Column("name", "worst values", "name"), Column("sqnr_db", "SQNR", "db"), Column("low", "from", "number"), Column("high", "to", "number"),
+    )  # fmt: skip
+    return Table("", columns, tuple((t.name, t.sqnr_db, t.low, t.high) for t in known))
 
 
 def _search(report: QuantizeReport) -> Table:
