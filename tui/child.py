@@ -82,10 +82,11 @@ class Child:
             return self._pipe
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._stop, self._sent = context.Event(), set()
+        self._sent = set()
         self._courier = Courier(self.bench.history.original.store)
-        self._process = context.Process(target=main, args=(theirs, self._stop, str(self.bench.path)), daemon=True, name="owb-work")  # fmt: skip
-        with _no_main():
+        with _no_main(), _own_stderr():
+            self._stop = context.Event()
+            self._process = context.Process(target=main, args=(theirs, self._stop, str(self.bench.path)), daemon=True, name="owb-work")  # fmt: skip
             self._process.start()
         theirs.close()
         return self._pipe
@@ -157,6 +158,16 @@ def _no_main() -> Any:
         module.__spec__ = spec
         if path is not None:
             module.__file__ = path
+
+
+@contextlib.contextmanager
+def _own_stderr() -> Any:
+    """The stream of the system for as long as a process starts: the one that captures prints has no file number to hand on."""
+    shown, sys.stderr = sys.stderr, sys.__stderr__
+    try:
+        yield
+    finally:
+        sys.stderr = shown
 
 
 # ── the other end ──────────────────────────────────────────────────────────────────────────────────────────────────────
