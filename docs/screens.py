@@ -30,7 +30,6 @@ DIGITS: tuple[Shot, ...] = (
     ("passes", WIDE, ("4",)),
     ("passes-apply", WIDE, ("4", "A")),
     ("passes-applied", WIDE, APPLY),
-    ("quantize", WIDE, ("5", "r", "enter", "equals_sign")),
     ("profile", WIDE, (*APPLY, "6", "r")),
     ("profile-ab", WIDE, (*APPLY, "b", "6", "r")),
     ("compare", WIDE, (*APPLY, "7", "r")),
@@ -39,6 +38,7 @@ DIGITS: tuple[Shot, ...] = (
     ("graph-80x24", NARROW, ("2", "j")),
     ("help", WIDE, ("4", "question_mark")),
 )
+CNN: tuple[Shot, ...] = (("quantize", WIDE, ("5", "r", "enter", "plus")),)
 DETECTOR: tuple[Shot, ...] = (
     ("detector-overview", WIDE, ("1",)),
     ("detector-passes", WIDE, ("4", "j", "j")),
@@ -88,6 +88,7 @@ def main() -> None:
     if options.model is not None:
         asyncio.run(take(options.model, DETECTOR, options.out))
     else:
+        asyncio.run(take(sample("digits_cnn.onnx"), CNN, options.out))
         asyncio.run(take(sample("digits_attention_ts.onnx"), DIGITS, options.out))
 
 

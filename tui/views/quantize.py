@@ -232,6 +232,11 @@ class QuantizeView(View):
             self.found = found
             self.kept = {n.name for n in found.nodes if not n.is_default}
             self._show()
+            if len(self.kept) == len(found.nodes):
+                self.owb.say(
+                    f"the preset {scheme.preset} takes no node: space takes one all the same, R chooses full", "warn"
+                )
+                return
             self.owb.say(f"all int8: {units.decibel(found.all_db)} at the worst output, {len(found.nodes)} nodes one by one in {found.seconds:.1f} s; = keeps just enough float for {scheme.target_db:.0f} dB")  # fmt: skip
             self._try()
 
