@@ -123,9 +123,12 @@ def census(model: Model) -> Census:
     """Count a model."""
     ops: Counter[str] = Counter()
     constants: dict[int, Constant] = {}
+    in_nodes: dict[int, Constant] = {}
     for graph in graphs_of(model):
         for node in graph.nodes:
             ops[op_name(node)] += 1
+            if node.op == "Constant" and isinstance(value := node.attrs.get("value"), Constant):
+                in_nodes[id(value)] = value
             for tensor in node.inputs:
                 if isinstance(tensor, Constant):
                     constants[id(tensor)] = tensor
@@ -134,7 +137,7 @@ def census(model: Model) -> Census:
                 constants[id(tensor)] = tensor
     constant_nodes = ops.pop("Constant", 0)
     parameters = weight_bytes = 0
-    for tensor in constants.values():
+    for tensor in (*constants.values(), *in_nodes.values()):
         count = 1
         for d in tensor.shape:
             count *= d

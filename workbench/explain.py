@@ -14,6 +14,7 @@ from exec.errors import BenchError, OptionError, nearest
 def explain(name: str) -> str:
     """The page as text; raises `OptionError` with near names when nothing is called that."""
     from passes import catalog
+    from quantize.findings import PAGES
     from workbench.lint.catalog import BY_CODE
 
     rules = catalog.rules()
@@ -23,6 +24,10 @@ def explain(name: str) -> str:
         cls = BY_CODE[name.upper()]
         fix = f"\n\nfix    owb optimize --passes {cls.fix}" if cls.fix else ""
         return f"{cls.code}  {cls.title}  ({cls.level})\n\n{inspect.cleandoc(cls.__doc__ or '')}{fix}"
+    if name.upper() in PAGES:
+        return (
+            f"{name.upper()}  {PAGES[name.upper()]}\n\nA finding of `owb quantize`; its row says where, and what to do."
+        )
     kinds = {c.kind: c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, BenchError)}
     if name in kinds:
         line = next((row for row in (errors.__doc__ or "").splitlines() if kinds[name].__name__ in row), "")
@@ -31,7 +36,7 @@ def explain(name: str) -> str:
     if name in schemas:
         schema = schemas[name]
         return f"{name}  ai.onnx, since opset {schema.since_version}\n\n{inspect.cleandoc(schema.doc or '')}"
-    known = [*rules, *BY_CODE, *kinds, *schemas]
+    known = [*rules, *BY_CODE, *PAGES, *kinds, *schemas]
     raise OptionError(
         f"nothing is called {name!r}",
         why="a rule, a check's code, an operator or an error kind is needed",

@@ -41,21 +41,24 @@ def parse_dims(pairs: Sequence[str]) -> dict[str, int]:
 def feeds_for(model: Model, path: str | None = None, *, dims: Mapping[str, int] | None = None, seed: int = 0) -> Feeds:
     """Inputs from an .npz file, or generated from the seed."""
     if path is not None:
-        return Feeds(read_npz(path), (f"inputs from {path}",))
+        return Feeds(read_inputs(path, [info.name for info in model.inputs]), (f"inputs from {path}",))
     made = make_feeds(model, seed=seed, dims=dict(dims or {}))
     return Feeds(made.feeds, made.assumptions)
 
 
-def read_npz(path: str | Path) -> dict[str, Value]:
-    """The arrays of an .npz file by name; never unpickles."""
+def read_inputs(path: str | Path, names: Sequence[str] = ()) -> dict[str, Value]:
+    """The arrays of an .npz file by name, or the one of an .npy file for a model of one input; never unpickles."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            if len(names) != 1:
                 raise FeedError(
-                    "this file holds one array, not arrays by name",
+                    f"this file holds one array, and the model has {len(names)} inputs",
                     str(path),
                     hint="save with numpy.savez(path, input_name=array)",
                 )
+            return {names[0]: loaded}
+        with loaded as archive:
             return {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError) as error:
         raise FeedError(

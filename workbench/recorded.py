@@ -14,7 +14,7 @@ import onnx
 from exec.arrays import Value
 from exec.errors import FeedError, OptionError
 from exec.ir import Model
-from workbench.feeding import read_npz
+from workbench.feeding import read_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _protos(model: Model, folder: Path, side: str) -> dict[str, Value]:
 
 
 def _npz(model: Model, path: Path) -> Recording:
-    arrays = read_npz(path)
+    arrays = read_inputs(path)
     inputs = {i.name: arrays[i.name] for i in model.inputs if i.name in arrays}
     outputs = {o.name: arrays[o.name] for o in model.outputs if o.name in arrays}
     missing = [i.name for i in model.inputs if i.name not in arrays]

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import parser
 
+from quantize.findings import PAGES
 from workbench.cli.start import run
 from workbench.samples import sample
 
@@ -155,3 +157,45 @@ def test_every_command_documents_itself(capsys: pytest.CaptureFixture[str]) -> N
         code, out, _ = owb(name, "--help", capsys=capsys)
         assert code == 0
         assert out.startswith(f"Usage: owb {name}")
+
+
+def test_nodes_are_found_by_what_they_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = owb("nodes", CNN, "-q", "macs>100k", "--columns", "name,macs", capsys=capsys)
+    assert code == 0
+    assert "/convs.1/Conv" in out
+    assert "/head/Gemm" not in out
+    assert "batch=" in err
+    code, _, err = owb("nodes", CNN, "-q", "time>1%", capsys=capsys)
+    assert code == 2
+    assert "owb profile" in err
+
+
+def test_one_array_is_enough_for_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "x.npy", np.float32([-1.0, 2.0]))
+    code, out, _ = owb("run", tiny(tmp_path), "--inputs", str(tmp_path / "x.npy"), "--json", capsys=capsys)
+    assert code == 0
+    assert json.loads(out)["outputs"]
+    two = tiny(tmp_path, "g (float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }")
+    code, _, err = owb("run", two, "--inputs", str(tmp_path / "x.npy"), capsys=capsys)
+    assert code == 2
+    assert "2 inputs" in err
+
+
+@pytest.mark.parametrize("command", ["optimize", "quantize", "report"])
+@pytest.mark.parametrize("target", [".", "nowhere/out"])
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(
+    command: str, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    models = [CNN, CNN] if command == "report" else [CNN]
+    code, out, err = owb(command, *models, "-o", target, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("owb: save: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_for_every_finding_of_the_quantizer(capsys: pytest.CaptureFixture[str]) -> None:
+    for code in PAGES:
+        status, out, _ = owb("explain", code, capsys=capsys)
+        assert status == 0
+        assert out.startswith(code)

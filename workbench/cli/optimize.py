@@ -5,7 +5,15 @@ from __future__ import annotations
 import click
 
 from workbench.cli.complete import rules
-from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names, rules_option
+from workbench.cli.options import (
+    budget_options,
+    feed_options,
+    format_options,
+    model_argument,
+    names,
+    rules_option,
+    size,
+)
 from workbench.cli.output import emit, progress_bar, say
 
 
@@ -40,13 +48,16 @@ from workbench.cli.output import emit, progress_bar, say
     show_default=True,
     help="Run the result against the original, and undo what changed the numbers.",
 )
+@click.option(
+    "--grow", callback=size, metavar="SIZE", help="Bytes the file may grow by (10M); next to nothing when not given."
+)
 @click.option("--dry-run", is_flag=True, help="Count what each rule would do; change nothing.")
 @rules_option
 @feed_options
 @format_options
 @budget_options
 def command(
-    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, dry_run: bool, rule_files: tuple[str, ...],
+    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, grow: int | None, dry_run: bool, rule_files: tuple[str, ...],
     inputs: str | None, dims: tuple[str, ...], seed: int, format: str,
 ) -> int:  # fmt: skip
     """Rewrite MODEL: fold, fuse and clean up, every change named and the result verified.
@@ -58,8 +69,10 @@ def command(
     from workbench import feeding
     from workbench.plugins import load_rules
     from workbench.render.optimizing import report_tables
-    from workbench.saving import save_result
+    from workbench.saving import check_target, save_result
 
+    if output:
+        check_target(output)
     opened = workbench.load(model)
     rules = load_rules(rule_files)
     chosen = list(passes) or "default"
@@ -80,6 +93,7 @@ def command(
             rules=rules,
             feeds=feeds,
             verify=verify,
+            grow=grow,
             progress=progress,
         )
     if output:

@@ -67,20 +67,30 @@ _SIZES = {
 }
 
 
+def size(_: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Bytes: "0", "300k", "10M", "1Gi"."""
+    return None if value is None else int(_parsed(value, parameter))
+
+
+def _parsed(value: str, parameter: click.Parameter) -> float:
+    import re
+
+    match = re.fullmatch(r"([\d.]+)([kMGT]i?)?B?", value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is no amount: 100000, 8G, 16Gi or none", param=parameter)
+    return float(match[1]) * _SIZES[match[2] or ""]
+
+
 def _amount(_: click.Context, parameter: click.Parameter, value: str | None) -> None:
     """Set one limit of the process; "none" takes it away."""
     if value is None:
         return
     import dataclasses
-    import re
 
     from exec.budget import FLAGS, default_limits, use_limits
 
     field = next(name for name, flag in FLAGS.items() if flag in parameter.opts)
-    match = re.fullmatch(r"([\d.]+)([kMGT]i?)?B?", value)
-    if value != "none" and match is None:
-        raise click.BadParameter(f"{value!r} is no amount: 100000, 8G, 16Gi or none", param=parameter)
-    amount = None if match is None else float(match[1]) * _SIZES[match[2] or ""]
+    amount = None if value == "none" else _parsed(value, parameter)
     number = amount if amount is None or field == "seconds" else int(amount)
     changed: Any = {field: number}
     use_limits(dataclasses.replace(default_limits(), **changed))

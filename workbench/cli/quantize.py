@@ -98,7 +98,7 @@ def command(
     """
     import workbench
     from workbench.render.quantizing import quantize_tables
-    from workbench.saving import save_result
+    from workbench.saving import check_target, save_result
 
     target = None
     if auto or target_db is not None or target_latency is not None:
@@ -106,6 +106,8 @@ def command(
 
         wanted = AUTO_DB if target_db is None and target_latency is None else target_db
         target = Target(db=wanted, latency=target_latency, seconds=seconds)
+    if output:
+        check_target(output)
     opened = workbench.load(model)
     if sensitivity:
         from quantize.sensitivity import sensitivity as rank

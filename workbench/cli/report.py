@@ -26,7 +26,9 @@ def command(
     from workbench import feeding
     from workbench.changes import gather
     from workbench.render.html import page
+    from workbench.saving import check_target
 
+    check_target(output)
     one, other = workbench.load(before), workbench.load(after)
     feeds = feeding.feeds_for(one, inputs, dims=feeding.parse_dims(dims), seed=seed)
     with progress_bar() as progress:

@@ -36,8 +36,8 @@ def _outputs(result: Comparison) -> Table:
         (o.name, o.sqnr_db, o.cosine, o.max_abs, o.max_of_range, "agrees" if o.within else "differs", o.note)
         for o in result.outputs
     )
-    verdict = "agree" if result.equal else "differ"
-    caption = f"The outputs {verdict} within {result.tolerance:.0e} of their range ({result.engines[0]} against {result.engines[1]})."
+    verdict = "agree within" if result.equal else "differ by more than"
+    caption = f"The outputs {verdict} {result.tolerance:.0e} of their range ({result.engines[0]} against {result.engines[1]})."
     first = result.first
     if first is not None:
         caption += f" First value to differ: {first.after} of {first.op} {first.node}, {units.decibel(first.sqnr_db)}."

@@ -50,11 +50,15 @@ def _name(card: Summary) -> str:
 
 def _verdict(report: ChangeReport) -> str:
     comparison, (a, b) = report.comparison, report.profiles
-    agree = '<b class="ok">The outputs agree</b>' if comparison.equal else '<b class="bad">An output differs</b>'
+    agree = (
+        '<b class="ok">The outputs agree</b> within'
+        if comparison.equal
+        else '<b class="bad">An output differs</b> by more than'
+    )
     change = b.wall_ns / a.wall_ns - 1 if a.wall_ns else 0.0
     word = "faster" if change < 0 else "slower"
     return (
-        f"{agree} within {comparison.tolerance:.0e} of their range. B is {abs(change):.1%} {word} than A in {_text(report.engine)} "
+        f"{agree} {comparison.tolerance:.0e} of their range. B is {abs(change):.1%} {word} than A in {_text(report.engine)} "
         f"({units.duration(b.wall_ns)} against {units.duration(a.wall_ns)}, {a.threads} thread, median of {a.runs} runs{'' if a.noise.quiet and b.noise.quiet else '; the machine was busy'})."
     ).replace("%", " %")
 

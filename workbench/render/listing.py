@@ -13,6 +13,7 @@ from workbench.tensors import TensorRow, TensorStats
 _NODE_COLUMNS = (
     Column("op", "operator", "name"), Column("domain", "domain", "name"), Column("name", "name", "name"), Column("shape", "output", "shape"),
     Column("dtype", "dtype"), Column("params", "params", "count"), Column("graph", "graph", "name"), Column("index", "index", "count"),
+    Column("macs", "MACs", "count"), Column("bytes", "bytes moved", "bytes"),
 )  # fmt: skip
 _DEFAULT = ("op", "name", "shape", "dtype", "params")
 
@@ -35,9 +36,15 @@ def node_rows_table(table: NodeTable, rows: Sequence[int], found: int, wanted: S
         if key not in by_key:
             raise OptionError(f"no column {key!r}", why=f"there are {', '.join(by_key)}", hint=nearest(key, by_key))
     columns = tuple(by_key[k] for k in wanted or _DEFAULT)
+    measured = {"macs": table.macs, "bytes": table.bytes}
+
+    def cell(r: int, row: dict[str, Any], key: str) -> Any:
+        if key in measured:
+            return measured[key][r]
+        return row[key] or (table.label(r) if key == "name" else row[key])
+
     data = tuple(
-        tuple(row[c.key] or (table.label(r) if c.key == "name" else row[c.key]) for c in columns)
-        for r, row in zip(rows, node_rows(table, rows), strict=True)
+        tuple(cell(r, row, c.key) for c in columns) for r, row in zip(rows, node_rows(table, rows), strict=True)
     )
     left = f"; {found - len(rows):,} more not shown" if found > len(rows) else ""
     return Table("", columns, data, f"{found:,} of {len(table):,} nodes{left}")

@@ -14,6 +14,7 @@ from exec.kernels.math.matmul import gemm, matmul
 from exec.kernels.math.rounding import clip_6
 from exec.kernels.math.trigonometry import tanh
 from exec.kernels.nn.conv import conv
+from exec.kernels.nn.plain import plain_conv
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
@@ -61,6 +62,29 @@ def fused_conv(
 ) -> Array:
     """activation(Conv(x, w, b) + z)."""
     y = conv(x, w, b, auto_pad=auto_pad, dilations=dilations, group=group, pads=pads, strides=strides)
+    return activated(y if z is None else y + z, activation, activation_params or ())
+
+
+@kernel("FusedConv", domain=DOMAIN, variant="plain")
+@widened
+def plain_fused_conv(
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    z: Array | None = None,
+    /,
+    *,
+    activation: str | None = None,
+    activation_params: Sequence[float] | None = None,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The same over the plain Conv, for bits that are compared."""
+    y = plain_conv(x, w, b, auto_pad=auto_pad, dilations=dilations, group=group, pads=pads, strides=strides)
     return activated(y if z is None else y + z, activation, activation_params or ())
 
 
