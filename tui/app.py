@@ -12,10 +12,9 @@ from textual.app import App, ComposeResult
 from textual.widgets import ContentSwitcher
 
 from exec.errors import BenchError, OptionError
-from tui import files, glyphs, jump
+from tui import files, glyphs
 from tui.actions import BY_ID, bindings
 from tui.bridge import Bridge
-from tui.dialogs.failure import FailureDialog
 from tui.line import Span
 from tui.messages import JobEnded, JobFailed, JobProgress, JobSettled, JobStarted
 from tui.theme import DARK, LIGHT, textual_theme
@@ -87,7 +86,6 @@ class WorkbenchApp(App[None]):
             self.register_theme(textual_theme(palette))
         self.theme = self.palette.name
         self.refresh_frame()
-        files.load_keymap(self, set(BY_ID))
         self.set_interval(files.WATCH_S, self._look_at_file)
         self.open(self.path)
 
@@ -120,13 +118,14 @@ class WorkbenchApp(App[None]):
         self._ahead.clear()
         self.watch_file = files.Watch(bench.path)
         self.say(f"Opened in {units.duration(bench.opened_ns)}.")
-        files.offer_resume(self)
         self.state_changed()
         self.call_after_refresh(self._look_ahead)
 
     async def _look_ahead(self) -> None:
         """After the first paint: the other screens, then names, shapes and checks, each when the one before is there."""
         await self.all_screens()
+        files.load_keymap(self, set(BY_ID))
+        files.offer_resume(self)
         self._learn_names()
 
     async def all_screens(self) -> None:
@@ -428,6 +427,8 @@ class WorkbenchApp(App[None]):
         files.choose_slots(self)
 
     def do_jump_letters(self) -> None:
+        from tui import jump
+
         jump.start(self)
 
     def do_session_resume(self) -> None:
@@ -526,6 +527,8 @@ class WorkbenchApp(App[None]):
 
     def fail(self, error: BenchError) -> None:
         """Show an error until it is seen; the screen behind it stays."""
+        from tui.dialogs.failure import FailureDialog
+
         self.say(f"{error.kind}: {error.what}", "bad")
         self.push_screen(FailureDialog(error), self._failure_closed)
 

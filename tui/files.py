@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui.dialogs.open import OpenDialog
-from tui.dialogs.save import SaveDialog, Wanted
-from tui.dialogs.slots import SlotDialog
 from workbench.bench import OTHER, Bench
 from workbench.render import units
 from workbench.render.text import display_name
-from workbench.sessions import read_keymap, read_sessions, remember
 
 if TYPE_CHECKING:
     from tui.app import WorkbenchApp
+    from tui.dialogs.save import Wanted
 
 WATCH_S = 2.0
 
 
 def save(app: WorkbenchApp) -> None:
     """Ask what to write, write it in the background."""
+    from tui.dialogs.save import SaveDialog
+
     bench = app.bench
     assert bench is not None
 
@@ -58,6 +57,8 @@ def saved(app: WorkbenchApp, done: list[Path]) -> None:
 
 def note(app: WorkbenchApp) -> None:
     """Remember the file and how far the work went."""
+    from workbench.sessions import remember
+
     bench = app.bench
     if bench is None or not app.remembers:
         return
@@ -71,6 +72,8 @@ def note(app: WorkbenchApp) -> None:
 
 def offer_resume(app: WorkbenchApp) -> None:
     """Say that there were steps the last time."""
+    from workbench.sessions import read_sessions
+
     bench = app.bench
     if bench is None or not app.remembers:
         return
@@ -105,6 +108,7 @@ def resume(app: WorkbenchApp) -> None:
 
 def choose_file(app: WorkbenchApp, *, second: bool = False) -> None:
     """`O`: another file in A, or a second one in B."""
+    from tui.dialogs.open import OpenDialog
 
     def given(answer: tuple[str, Path] | None) -> None:
         if answer is None:
@@ -126,6 +130,8 @@ def choose_file(app: WorkbenchApp, *, second: bool = False) -> None:
 
 def choose_slots(app: WorkbenchApp) -> None:
     """`B`: steps and files into A and B."""
+    from tui.dialogs.slots import SlotDialog
+
     bench = app.bench
     assert bench is not None
 
@@ -154,6 +160,8 @@ def choose_slots(app: WorkbenchApp) -> None:
 
 def load_keymap(app: WorkbenchApp, known: set[str]) -> None:
     """Keys of one's own; ids that do not exist are named."""
+    from workbench.sessions import read_keymap
+
     keymap, wrong = read_keymap()
     unknown = sorted(set(keymap) - known)
     app.set_keymap({k: v for k, v in keymap.items() if k in known})

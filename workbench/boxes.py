@@ -38,6 +38,9 @@ def groups_of(
         return [Group("node", "", (r,)) for r in rows]
     if len(rows) > _SCOPES_FROM:
         found = scoped(lookup, rows, scope, opened)
+        while len(found) == 1 and found[0].kind == "scope":  # everything in one scope: what it holds is drawn
+            opened = {*opened, found[0].scope}
+            found = scoped(lookup, rows, scope, opened)
         alone = [g.rows[0] for g in found if g.kind == "node"]
         folded = chained(lookup.table, alone, apart) if len(alone) > 1 else [g for g in found if g.kind == "node"]
         return sorted([*(g for g in found if g.kind == "scope"), *folded], key=lambda g: g.rows[0])

@@ -44,12 +44,9 @@ class DagView(Lines, can_focus=True, inherit_bindings=False):
         row = self.scroll_offset.y + y
         if self.drawing is None or row >= self.count or width <= 0:
             return Strip.blank(max(width, 0), self.palette.style("fg"))
-        spans = [(text, self._token(tag, row)) for text, tag in self.drawing.canvas.row(row)]
-        whole = lines.strip(
-            spans, max(lines.width_of(spans), self.scroll_offset.x + width), self.palette, ascii_only=self.ascii_only
-        )
         left = self.scroll_offset.x
-        return whole.crop(left, left + width)
+        spans = [(text, self._token(tag, row)) for text, tag in self.drawing.canvas.row(row, left, left + width)]
+        return lines.strip(spans, width, self.palette, ascii_only=self.ascii_only)
 
     def _token(self, tag: int, row: int) -> str:
         if tag < 0 or self.drawing is None:

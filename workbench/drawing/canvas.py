@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 _GLYPHS = {
     0: " ", UP: "│", DOWN: "│", LEFT: "─", RIGHT: "─", UP | DOWN: "│", LEFT | RIGHT: "─",
@@ -18,6 +20,7 @@ class Canvas:
         self.bits: dict[int, dict[int, int]] = {}
         self.heavy: dict[int, set[int]] = {}
         self.texts: dict[int, list[tuple[int, str, int]]] = {}
+        self._ordered: dict[int, list[tuple[int, str, int]]] = {}
         self.width = self.height = 0
 
     def vertical(self, column: int, top: int, bottom: int, *, heavy: bool = False) -> None:
@@ -41,6 +44,7 @@ class Canvas:
     def write(self, row: int, column: int, text: str, tag: int = -1) -> None:
         """Text over whatever lies there; `tag` says which box it belongs to."""
         self.texts.setdefault(row, []).append((column, text, tag))
+        self._ordered.pop(row, None)
         self.width, self.height = max(self.width, column + len(text)), max(self.height, row + 1)
 
     def _add(self, row: int, column: int, bits: int, heavy: bool) -> None:
@@ -50,19 +54,26 @@ class Canvas:
             self.heavy.setdefault(row, set()).add(column)
         self.width, self.height = max(self.width, column + 1), max(self.height, row + 1)
 
-    def row(self, row: int) -> list[tuple[str, int]]:
-        """The row as (text, tag) runs; lines have tag −1. Texts of one row do not overlap."""
-        cells = self.bits.get(row, {})
+    def row(self, row: int, start: int = 0, end: int | None = None) -> list[tuple[str, int]]:
+        """Columns `start` … `end` of the row as (text, tag) runs; lines have tag −1. Texts of one row do not overlap."""
+        texts = self._ordered.get(row)
+        if texts is None:
+            texts = self._ordered[row] = sorted(self.texts.get(row, ()))
         runs: list[tuple[str, int]] = []
-        at = 0
-        for column, text, tag in sorted(self.texts.get(row, ())):
+        at = start
+        for k in range(max(bisect(texts, (start, "", -2)) - 1, 0), len(texts)):
+            column, text, tag = texts[k]
+            if end is not None and column >= end:
+                break
+            if column + len(text) <= start:
+                continue
             if column > at:
                 runs.append((self._lines(row, at, column), -1))
-            runs.append((text, tag))
+            runs.append((text[max(start - column, 0) : None if end is None else end - column], tag))
             at = column + len(text)
-        last = max(cells, default=-1)
-        if last >= at:
-            runs.append((self._lines(row, at, last + 1), -1))
+        last = end if end is not None else max(self.bits.get(row, {}), default=-1) + 1
+        if last > at:
+            runs.append((self._lines(row, at, last), -1))
         return runs
 
     def _lines(self, row: int, start: int, end: int) -> str:
