@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from exec.arrays import Value
 from exec.context import RunContext
-from exec.errors import BenchError, ExecutionError, UnsupportedOp, nearest
+from exec.errors import BenchError, Cancelled, ExecutionError, UnsupportedOp, nearest
 from exec.kernels.reference import reference_function
 from exec.kernels.registry import Kernel, find, registered
 from exec.program import Operation
@@ -82,19 +83,21 @@ def unsupported(operation: Operation) -> UnsupportedOp:
     )
 
 
-def failure(error: Exception, operation: Operation, inputs: Sequence[Value]) -> BenchError:
-    """What a kernel raised, as an error that names the node and what it got."""
+FAILURES = (BenchError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What a kernel raises when its inputs do not suit it."""
+
+
+def fail(error: Exception, operation: Operation, inputs: Sequence[Value] = ()) -> NoReturn:
+    """Raise what a kernel raised, as an error that names the node and what it got."""
+    where = f"node {operation.node.name or operation.op}"
     if isinstance(error, BenchError):
-        if not error.where:
-            error.where = f"node {operation.node.name or operation.op}"
-        return error
+        if not error.where and not isinstance(error, Cancelled):
+            error.where = where
+        raise error
     got = ", ".join(describe(value) for value in inputs)
     said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return ExecutionError(
-        f"{operation.op} cannot be computed from its inputs: {said}",
-        where=f"node {operation.node.name or operation.op}",
-        why=f"it got {got or 'no inputs'}",
-    )
+    why = f"it got {got}" if got else ""
+    raise ExecutionError(f"{operation.op} cannot be computed from its inputs: {said}", where, why) from error
 
 
 def describe(value: Value) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 
 from exec.arrays import Value
-from exec.binding import Binding, bind, failure
+from exec.binding import FAILURES, Binding, bind, fail
 from exec.budget import Budget
 from exec.context import Randomness, RunContext
 from exec.program import MISSING, Operation, Program
@@ -107,8 +107,8 @@ class Interpreter:
         try:
             context = RunContext(operation, self.randomness, captured, self.evaluate, self.budget)
             return [_tensor(value) for value in call(inputs, context)]
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            raise failure(error, operation, inputs) from error
+        except FAILURES as error:
+            fail(error, operation, inputs)
 
 
 def _tensor(value: Value) -> Value:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import length_hint
+from typing import Any, NoReturn
 
 import numpy as np
 
 from exec.arrays import Array, Value
+from exec.binding import FAILURES, fail
 from exec.interpreter import Interpreter
 from exec.lowering.buffers import ALIGNMENT, Slot
 from exec.lowering.builder import Builder, Step
@@ -148,14 +150,22 @@ class Plan:
     def run(self, feeds: Mapping[int, Value], cancel: Cancel | None = None) -> list[Value]:
         """One run; the outputs are the caller's own."""
         self.feed(feeds)
-        if cancel is None:
-            for step in self.steps:
-                step()
-        else:
-            for step in self.steps:
-                check(cancel, "the run")
-                step()
+        steps = iter(self.steps)
+        try:
+            if cancel is None:
+                for step in steps:
+                    step()
+            else:
+                for step in steps:
+                    check(cancel, "the run")
+                    step()
+        except FAILURES as error:
+            self.fail(error, len(self.steps) - length_hint(steps) - 1)
         return self.collect()
+
+    def fail(self, error: Exception, position: int) -> NoReturn:
+        """Raise what went wrong in a step, as an error that names the node."""
+        fail(error, self.units[position].sources[-1])
 
     def feed(self, feeds: Mapping[int, Value]) -> None:
         """Copy the inputs in."""

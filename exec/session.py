@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array, Value
+from exec.binding import FAILURES
 from exec.budget import Budget, Limits
 from exec.compiled import available
 from exec.errors import EngineMissing, OptionError, nearest
@@ -22,7 +23,7 @@ from exec.lowering.fallback import ShapeChangedError
 from exec.lowering.packs import Packs
 from exec.plan import Options, Plan
 from exec.program import MISSING, flatten, function_key
-from exec.progress import Cancel
+from exec.progress import Cancel, check
 from exec.threads import blas_threads, default_threads
 from exec.trace import Trace, Tracer, signature_of
 
@@ -155,8 +156,12 @@ class Session:
             plan.feed(given)
             yield from ready
             ready.clear()
-            for step in plan.steps:
-                step()
+            for position, step in enumerate(plan.steps):
+                check(cancel, "the run")
+                try:
+                    step()
+                except FAILURES as error:
+                    plan.fail(error, position)
                 if ready:
                     yield from ready
                     ready.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -171,6 +172,11 @@ def _live(trace: Trace, wanted: frozenset[int]) -> list[Unit]:
         )
     units.reverse()
     return units
+
+
+def is_row(shape: tuple[int, ...], columns: int) -> bool:
+    """Whether a value of that shape adds one number to each of `columns` columns, alike in all rows."""
+    return shape[-1:] == (columns,) and math.prod(shape) == columns
 
 
 def _ordered(units: list[Unit], maker: dict[int, Unit]) -> list[Unit]:

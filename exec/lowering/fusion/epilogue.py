@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from exec.lowering.fusion.matching import is_op, scalar
-from exec.lowering.units import Unit, Units
+from exec.lowering.units import Unit, Units, is_row
 from exec.program import MISSING
 
 PRODUCERS = ("Conv", "MatMul", "Gemm")
@@ -58,6 +58,9 @@ def _float_with_weights(units: Units, unit: Unit) -> bool:
     if unit.input(2) >= 0 and units.constant(unit.inputs[2]) is None:
         return False
     if unit.op == "Gemm":
+        bias = units.constant(unit.inputs[2]) if unit.input(2) >= 0 else None
+        if bias is not None and not is_row(bias.shape, spec.shape[1]):
+            return False
         return unit.opset >= 7 and all(float(unit.attributes.get(name, 1.0)) == 1.0 for name in ("alpha", "beta"))
     return spec.ndim in (3, 4) if unit.op == "Conv" else weights.ndim == 2
 
@@ -90,7 +93,7 @@ def _is_bias(units: Units, unit: Unit, other: int, epilogue: Epilogue) -> bool:
     if unit.op != "MatMul" or len(unit.inputs) > 2 or epilogue != Epilogue():
         return False
     value, columns = units.constant(other), units.specs[unit.outputs[0]].shape[-1]
-    return value is not None and value.dtype == np.float32 and value.size == columns and value.shape[-1:] == (columns,)
+    return value is not None and value.dtype == np.float32 and is_row(value.shape, columns)
 
 
 def activation_of(units: Units, unit: Unit) -> tuple[str, float, float] | None:

@@ -40,6 +40,8 @@ def conv(b: Builder, unit: Unit) -> bool:
 
         if convolve(b, c, tail_of(b, unit, None if bias is None else b.constant(bias))):
             return True
+    if "epilogue" in unit.extra:
+        return False
     algorithm = choose(c)
     if algorithm == "pointwise":
         pointwise(b, c)

@@ -13,7 +13,7 @@ from exec.arrays import Array
 from exec.lowering.buffers import Slot
 from exec.lowering.builder import Builder, Step
 from exec.lowering.registry import lowering
-from exec.lowering.units import Unit
+from exec.lowering.units import Unit, is_row
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -31,7 +31,9 @@ def _on_integers(b: Builder, unit: Unit) -> bool:
     rows = math.prod(x.shape[:-1])
     bias = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
     tail = tail_of(b, unit, bias)
-    if not out.contiguous or tail.rest is not None or tail.code or (bias is not None and bias.size != out.shape[-1]):
+    if bias is not None and not is_row(bias.shape, out.shape[-1]):
+        return False
+    if not out.contiguous or tail.rest is not None or tail.code:
         return False
     zero = None if found.zero is None else b.constant(found.zero)
     flat, result = b.shaped(x, (rows, x.shape[-1])), out.view(out.array.reshape(rows, -1))
@@ -70,22 +72,24 @@ def _by_weight(b: Builder, unit: Unit, x: Slot, w: Slot) -> bool:
     out = b.new(unit.outputs[0])
     flat = b.shaped(x, (rows, x.shape[-1]))
     result = out.view(out.array.reshape(rows, -1))
-    _weighted(b, unit, result, flat, weight, transposed=False)
-    return True
+    return _weighted(b, unit, result, flat, weight, transposed=False)
 
 
-def _weighted(b: Builder, unit: Unit, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> None:
-    """The product, and behind it what fusion merged into the unit."""
+def _weighted(b: Builder, unit: Unit, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> bool:
+    """The product, and behind it what fusion merged into the unit; False where that cannot be added here."""
     if b.jit and out.dtype == np.float32:
         from exec.lowering.jit import products, tail
 
         bias = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
-        if bias is None or bias.size == out.shape[1]:
+        if bias is None or is_row(bias.shape, out.shape[1]):
             products.product(b, out, x, weight, tail.tail_of(b, unit, bias), transposed=transposed)
-            return
+            return True
+    if "epilogue" in unit.extra:
+        return False
     product(b, out, x, weight, transposed=transposed)
     if unit.input(2) >= 0:
         b.emit(_add, out, b.input(unit.inputs[2]))
+    return True
 
 
 def product(b: Builder, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> None:
@@ -159,8 +163,7 @@ def gemm(b: Builder, unit: Unit) -> bool:
         x = x.view(x.array.T)
     out = b.new(unit.outputs[0])
     if y.constant is not None and out.contiguous:
-        _weighted(b, unit, out, x, y.constant, transposed=bool(a.get("transB")))
-        return True
+        return _weighted(b, unit, out, x, y.constant, transposed=bool(a.get("transB")))
     b.emit(_product, out, x, y.view(y.array.T) if a.get("transB") else y)
     if extra is not None:
         b.emit(_add, out, extra)
