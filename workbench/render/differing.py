@@ -41,9 +41,17 @@ def delta_tables(delta: Delta) -> list[Table]:
         tables.append(
             Table("", columns, tuple((w.node, w.before, w.after, w.max_abs, w.sqnr_db, w.note) for w in delta.weights))
         )
-    rows_n = [("−", n.op, n.name, "") for n in delta.removed] + [("+", n.op, n.name, "") for n in delta.added]
-    rows_n += [("~", c.after.op, c.after.name, "; ".join(c.what)) for c in delta.changed]
+    rows_n = [("~", c.after.op, c.after.name, "; ".join(c.what)) for c in delta.changed]
+    rows_n += [
+        (m, n.op, n.name, "")
+        for m, nodes in (("−", delta.removed), ("+", delta.added))
+        for n in nodes
+        if n.op != "Constant"
+    ]
+    constants = [sum(n.op == "Constant" for n in nodes) for nodes in (delta.removed, delta.added)]
     caption = f"{delta.same} nodes equal, {len(delta.renamed)} of them renamed; {len(delta.removed)} gone, {len(delta.added)} new, {len(delta.changed)} changed, {len(delta.fused)} made of several"
+    if any(constants):
+        caption += f"; Constant nodes are not listed: {constants[0]} gone, {constants[1]} new"
     columns_n = (
         Column("mark", ""),
         Column("op", "operator", "name"),

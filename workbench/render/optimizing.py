@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from passes.report import Report, Verification
 from workbench.render import units
 from workbench.render.table import Column, Table
+
+_NAMES = re.compile(r"\S*[./_\d]\S*")  # what looks like the name of a value, or a number
 
 
 def report_tables(report: Report) -> list[Table]:
@@ -35,16 +38,20 @@ def rules_table(report: Report) -> Table:
 
 
 def _refusals(report: Report) -> Table:
-    grouped: Counter[tuple[str, str]] = Counter((r.rule, r.reason) for r in report.refused)
-    example = {(r.rule, r.reason): r.node for r in reversed(report.refused)}
+    """One row for a rule and a kind of reason, most places first; reasons that differ in names and numbers only are one kind."""
+    grouped: Counter[tuple[str, str]] = Counter()
+    example: dict[tuple[str, str], tuple[str, str]] = {}
+    for refused in report.refused:
+        key = refused.rule, _NAMES.sub("…", refused.reason)
+        grouped[key] += 1
+        example.setdefault(key, (refused.node, refused.reason))
     columns = (
         Column("rule", "not done"),
         Column("places", "places", "count"),
         Column("node", "for example", "name"),
         Column("reason", "because", "name"),
     )
-    rows = tuple((rule, n, example[rule, reason], reason) for (rule, reason), n in grouped.most_common())
-    return Table("", columns, rows)
+    return Table("", columns, tuple((key[0], n, *example[key]) for key, n in grouped.most_common()))
 
 
 def _before_after(report: Report) -> Table:
