@@ -107,7 +107,7 @@ class Verifier:
         except Cancelled:
             check(self.cancel, "the verification")
             if not self.samples:
-                self.reason = f"one run of the original takes more than {self.budget.limit / 3:.0f} s"
+                self.reason = f"a run of the original, with the first compilation of its kernels, took more than {self.budget.limit / 3:.0f} s"
                 return False
         except BenchError as error:
             if not self.samples:
