@@ -1,0 +1,157 @@
+"""Models in bytes: what reads through a DequantizeLinear gives the numbers of the float model it stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper, numpy_helper
+
+SEEDS = st.integers(0, 1 << 16)
+ONE_STEP = 1 / 255
+"""A result at the middle between two bytes may go either way."""
+
+
+def qdq_model(
+    proto: Any,
+    op: str,
+    x: Any,
+    w: Any,
+    bias: Any,
+    *,
+    signed: bool,
+    per_channel: bool,
+    zeros: bool,
+    relu: bool,
+    **a: Any,
+) -> Any:
+    """Q → DQ → op of dequantized weights → (Relu) → Q → DQ, as quantizers write it."""
+    byte = np.int8 if signed else np.uint8
+    axis = 0 if op == "Conv" else w.ndim - 1
+    scale = np.abs(w).max(tuple(k for k in range(w.ndim) if k != axis)) / 127 if per_channel else np.abs(w).max() / 127
+    along = np.asarray(scale, np.float32).reshape(
+        [-1 if k == axis else 1 for k in range(w.ndim)] if per_channel else ()
+    )
+    weights = {
+        "xs": np.float32(np.abs(x).max() / 127), "xz": byte((0 if signed else 128) + (5 if zeros else 0)),
+        "wq": np.clip(np.rint(w / along), -127, 127).astype(np.int8), "ws": np.asarray(scale, np.float32),
+        "wz": np.zeros(np.shape(scale), np.int8), "ys": np.float32(0.07), "yz": byte(0 if signed else 3),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["wq", "ws", "wz"], ["wd"], **({"axis": axis} if per_channel else {})),
+        helper.make_node(op, ["xd", "wd", *(["b"] if bias is not None else [])], ["c"], **a),
+        *([helper.make_node("Relu", ["c"], ["r"])] if relu else []),
+        helper.make_node("QuantizeLinear", ["r" if relu else "c", "ys", "yz"], ["yq"]),
+        helper.make_node("DequantizeLinear", ["yq", "ys", "yz"], ["y"]),
+    ]
+    if bias is not None:
+        weights["b"] = bias
+    model = proto("g (float x) => (float y) { y = Identity(x) }")
+    del model.graph.node[:], model.graph.input[:], model.graph.output[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), n) for n, v in weights.items())
+    model.graph.input.append(helper.make_tensor_value_info("x", 1, x.shape))
+    model.graph.output.append(helper.make_tensor_value_info("y", 1, None))
+    return model
+
+
+@settings(max_examples=30)
+@given(channels=st.sampled_from([1, 3, 16, 17]), outputs=st.sampled_from([1, 5, 16, 33]), size=st.tuples(st.integers(3, 14), st.integers(3, 20)),
+       kernel=st.sampled_from([1, 3]), stride=st.integers(1, 2), kind=st.sampled_from(["plain", "grouped", "depthwise"]),
+       signed=st.booleans(), per_channel=st.booleans(), zeros=st.booleans(), relu=st.booleans(), biased=st.booleans(), seed=SEEDS)  # fmt: skip
+def test_convolutions_of_bytes(
+    channels: int, outputs: int, size: Any, kernel: int, stride: int, kind: str, signed: bool, per_channel: bool, zeros: bool, relu: bool,
+    biased: bool, seed: int, proto: Any, agree: Any,
+) -> None:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    group = {"plain": 1, "grouped": 2, "depthwise": channels}[kind]
+    into = {"plain": channels, "grouped": channels, "depthwise": 1}[kind]
+    x = rng.normal(size=(2, into * group, *size)).astype("f")
+    outputs = channels if kind == "depthwise" else outputs * group
+    w = rng.normal(size=(outputs, into, kernel, kernel)).astype("f") / np.float32(into**0.5)
+    bias = rng.normal(size=outputs).astype("f") if biased else None
+    model = qdq_model(
+        proto, "Conv", x, w, bias, signed=signed, per_channel=per_channel, zeros=zeros, relu=relu, group=group,
+        strides=[stride] * 2, pads=[kernel // 2] * 4,
+    )  # fmt: skip
+    agree(model, {"x": x}, tolerance=ONE_STEP, fuse=(True,), more=[{"x": x * 0.5}])
+
+
+@settings(max_examples=30)
+@given(rows=st.integers(1, 20), depth=st.integers(1, 70), columns=st.integers(1, 50), signed=st.booleans(), per_channel=st.booleans(),
+       zeros=st.booleans(), relu=st.booleans(), seed=SEEDS)  # fmt: skip
+def test_products_of_bytes(
+    rows: int, depth: int, columns: int, signed: bool, per_channel: bool, zeros: bool, relu: bool, seed: int, proto: Any, agree: Any
+) -> None:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    x, w = (
+        rng.normal(size=(2, rows, depth)).astype("f"),
+        rng.normal(size=(depth, columns)).astype("f") / np.float32(depth**0.5),
+    )
+    model = qdq_model(proto, "MatMul", x, w, None, signed=signed, per_channel=per_channel, zeros=zeros, relu=relu)
+    agree(model, {"x": x}, tolerance=ONE_STEP, fuse=(True,))
+
+
+@settings(max_examples=20)
+@given(
+    rows=st.integers(1, 9),
+    depth=st.integers(1, 70),
+    columns=st.integers(1, 40),
+    signed=st.booleans(),
+    zeros=st.booleans(),
+    seed=SEEDS,
+)
+def test_dynamically_quantized_products(
+    rows: int, depth: int, columns: int, signed: bool, zeros: bool, seed: int, proto: Any, agree: Any
+) -> None:
+    rng = np.random.default_rng(seed)
+    weights = {
+        "w": rng.integers(-127, 128, (depth, columns)).astype(np.int8) if signed else rng.integers(0, 256, (depth, columns)).astype(np.uint8),
+        "z": np.asarray(7 if zeros else 0, np.int8 if signed else np.uint8), "s": np.float32(0.01), "b": rng.normal(size=columns).astype("f"),
+    }  # fmt: skip
+    text = f"""g (float[2, {rows}, {depth}] x) => (float[2, {rows}, {columns}] y)
+        {{ q, qs, qz = DynamicQuantizeLinear(x) i = MatMulInteger(q, w, qz, z) f = Cast<to = 1>(i) k = Mul(qs, s) m = Mul(f, k) y = Add(m, b) }}"""
+    model = proto(text, **{n: np.asarray(v) for n, v in weights.items()})
+    agree(model, {"x": rng.normal(size=(2, rows, depth)).astype("f")}, fuse=(True,))
+
+
+def test_a_residual_of_two_byte_tensors(proto: Any, agree: Any) -> None:
+    rng = np.random.default_rng(0)
+    weights = {"s": np.float32(0.03), "z": np.uint8(128), "t": np.float32(0.05), "u": np.uint8(100)}
+    text = """g (float[2, 40] x, float[2, 40] w) => (float[2, 40] y)
+        { a = QuantizeLinear(x, s, z) b = DequantizeLinear(a, s, z) c = QuantizeLinear(w, t, u) d = DequantizeLinear(c, t, u)
+          e = Add(b, d) r = Relu(e) q = QuantizeLinear(r, t, u) y = DequantizeLinear(q, t, u) }"""
+    feeds = {name: rng.normal(size=(2, 40)).astype("f") for name in ("x", "w")}
+    agree(proto(text, **{n: np.asarray(v) for n, v in weights.items()}), feeds, tolerance=ONE_STEP)
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, 1e30, -1e30])
+def test_what_is_no_byte_is_clamped_like_elsewhere(special: float, proto: Any, agree: Any) -> None:
+    x = np.linspace(-9, 9, 40, dtype=np.float32)
+    x[7] = special
+    text = """g (float[40] x) => (float[40] y) <float s = {0.05}, uint8 z = {128}>
+        { q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) y = Relu(d) }"""
+    if np.isnan(special):
+        return  # every engine has its own byte for NaN
+    agree(proto(text), {"x": x})
+
+
+@settings(max_examples=15)
+@given(hidden=st.integers(1, 20), length=st.integers(1, 5), ways=st.sampled_from([1, 2]), seed=SEEDS)
+def test_a_dynamically_quantized_lstm(hidden: int, length: int, ways: int, seed: int, proto: Any, agree: Any) -> None:
+    rng = np.random.default_rng(seed)
+    width = 7
+    weights = {
+        "w": rng.integers(-127, 128, (ways, width, 4 * hidden)).astype(np.int8), "r": rng.integers(-127, 128, (ways, hidden, 4 * hidden)).astype(np.int8),
+        "b": rng.normal(size=(ways, 8 * hidden)).astype("f"), "ws": np.full(ways, 0.01, np.float32), "wz": np.zeros(ways, np.int8),
+    }  # fmt: skip
+    direction = "forward" if ways == 1 else "bidirectional"
+    text = f"""g (float[{length}, 1, {width}] x) => (float[A, B, C, D] y, float[E, F, G] h, float[H, I, J] c)
+        {{ y, h, c = com.microsoft.DynamicQuantizeLSTM<hidden_size = {hidden}, direction = "{direction}">(x, w, r, b, , , , , ws, wz, ws, wz) }}"""
+    model = proto(text, **weights)
+    agree(model, {"x": rng.normal(size=(length, 1, width)).astype("f")}, fuse=(True,), tolerance=1e-3)
