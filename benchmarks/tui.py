@@ -150,7 +150,10 @@ def main() -> None:
                 flush=True,
             )
             done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.tui", "--keys", str(path)], stdout=subprocess.PIPE, text=True, check=True
+                [sys.executable, "-m", "benchmarks.tui", "--keys", str(path)],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
             )
             for name, value in json.loads(done.stdout).items():
                 print(f"{'':16s} {name:14s} {value:8.1f}", flush=True)

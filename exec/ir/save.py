@@ -92,12 +92,14 @@ def _write(model: Model, export: Export, target: Path, policy: Policy) -> Saved:
 
 
 def _drop(data: Path, target: Path) -> None:
-    """Remove a data file of the model that was replaced, unless another model in the folder names it, too."""
+    """Remove a data file of the model that was replaced, unless another file in the folder names it, or is too large to be asked."""
     name = data.name.encode()
-    for other in target.parent.glob("*.onnx"):
-        if other != target and other.stat().st_size <= MAP_ABOVE and name in other.read_bytes():
-            return
     with suppress(OSError):
+        for other in target.parent.iterdir():
+            if other in (target, data) or not other.is_file():
+                continue
+            if other.stat().st_size > MAP_ABOVE or name in other.read_bytes():
+                return
         os.unlink(data)
 
 

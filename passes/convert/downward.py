@@ -78,6 +78,21 @@ def clip_bounds_to_attributes(node: Node, region: Region) -> Patch | str | None:
     return patch
 
 
+@downward("Pad", below=19)
+def pad_without_wrap(node: Node, region: Region) -> Patch | str | None:
+    return "it pads by wrapping" if node.attrs.get("mode", "constant") == "wrap" else None
+
+
+@downward("Pad", below=18)
+def pad_without_axes(node: Node, region: Region) -> Patch | str | None:
+    return "it pads the axes it names" if region.has(node, 3) else None
+
+
+@downward("GroupNormalization", below=21)
+def group_normalization_by_group(node: Node, region: Region) -> Patch | str | None:
+    return "its scale and bias are by channel, and were by group before"
+
+
 @downward("Pad", below=11)
 def pads_to_attributes(node: Node, region: Region) -> Patch | str | None:
     pads = region.ints(node, 1)

@@ -10,9 +10,10 @@ import onnx.defs
 from onnx import helper
 
 from exec.errors import OptionError, RewriteError
-from exec.ir import Graph, Model, no_gc
+from exec.ir import Graph, Model, Node, no_gc
 from passes.convert import downward, upward
 from passes.convert.adapters import Adapter, down, up
+from passes.invariants import check_node
 from passes.ledger import Ledger
 from passes.region import Region, Workspace
 from passes.shapes.types import schema_of
@@ -94,19 +95,54 @@ def _mark(graph: Graph, version: int) -> None:
 
 
 def _check(workspace: Workspace, target: int) -> None:
-    """Every op and attribute must exist in the target."""
+    """Every op, attribute, input and type must exist in the target."""
     for region in _regions(workspace):
         for node in region.nodes():
-            if not region.is_plain(node):
-                continue
-            schema = schema_of(node.op, target)
-            if schema is None:
-                raise RewriteError(f"{node.op} does not exist in opset {target}", f"node {node.name or node.op}")
-            for name in node.attrs:
-                if name not in schema.attributes:
-                    raise RewriteError(
-                        f"{node.op} has no attribute '{name}' in opset {target}", f"node {node.name or node.op}"
-                    )
+            if region.is_plain(node):
+                check_node(node, region)
+                _check_inputs(node, region, target)
+
+
+def _check_inputs(node: Node, region: Region, target: int) -> None:
+    where = f"node {node.name or node.op}"
+    schema = schema_of(node.op, target)
+    assert schema is not None  # check_node asked
+    for k, tensor in enumerate(node.inputs):
+        formal = schema.inputs[min(k, len(schema.inputs) - 1)]
+        if not region.has(node, k):
+            if formal.option == onnx.defs.OpSchema.FormalParameterOption.Single:
+                raise RewriteError(f"{node.op} needs its input {formal.name} in opset {target}", where)
+            continue
+        dtype = region.dtype(tensor)
+        if dtype is not None and dtype.name in _ELEMENT and f"tensor({_ELEMENT[dtype.name]})" not in formal.types:
+            raise RewriteError(f"{node.op} does not take {dtype.name} for {formal.name} in opset {target}", where)
+    if len(node.inputs) < schema.min_input:
+        raise RewriteError(f"{node.op} needs {schema.min_input} inputs in opset {target}", where)
+    if target < 7 and node.op in _NUMPY_BROADCASTING:
+        shapes = [region.shape(t) for t in node.inputs]
+        if any(s is None or s != shapes[0] for s in shapes):
+            raise RewriteError(f"{node.op} broadcasts by other rules before opset 7", where)
+
+
+_NUMPY_BROADCASTING = frozenset(
+    ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater", "PRelu", "Gemm")
+)
+_ELEMENT = {"float32": "float", "float64": "double"} | {
+    name: name
+    for name in (
+        "float16",
+        "bfloat16",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+    )
+}
 
 
 def _ir_version(opset: int) -> int:

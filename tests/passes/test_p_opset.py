@@ -118,3 +118,25 @@ def test_a_newer_op_is_written_out_in_an_older_opset(opset: int, name: str) -> N
     after: Any = convert_opset(load(proto), 12).to_proto()
     onnx.checker.check_model(after, full_check=True)
     same(proto, after)
+
+
+REFUSED = {
+    "Pad of named axes": (18, 17, "g (float[2,3] x) => (float[2,5] y) <int64[2] p = {1, 1}, int64[1] a = {1}> { y = Pad (x, p, , a) }"),
+    "Pad by wrapping": (19, 18, 'g (float[2,3] x) => (float[2,5] y) <int64[4] p = {0, 1, 0, 1}> { y = Pad <mode = "wrap"> (x, p) }'),
+    "GroupNormalization": (21, 18, "g (float[1,4,3] x) => (float[1,4,3] y) <float[4] s, float[4] b> { y = GroupNormalization <num_groups = 2> (x, s, b) }"),
+    "Max of integers": (12, 11, "g (int32[2] x) => (int32[2] y) { y = Max (x, x) }"),
+    "Relu of integers": (14, 13, "g (int32[2] x) => (int32[2] y) { y = Relu (x) }"),
+    "Equal of floats": (11, 10, "g (float[2] x) => (bool[2] y) { y = Equal (x, x) }"),
+    "Gemm without C": (11, 9, "g (float[2,2] x) => (float[2,2] y) { y = Gemm (x, x) }"),
+    "Add that broadcasts": (7, 6, "g (float[2,3] x) => (float[2,3] y) <float[3] b> { y = Add (x, b) }"),
+    "Resize without roi": (13, 11, "g (float[1,1,2,2] x) => (float[1,1,4,4] y) <float[4] s = {1, 1, 2, 2}> { y = Resize (x, , s) }"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_an_older_opset_cannot_say_is_refused_with_the_node_named(name: str) -> None:
+    opset, target, body = REFUSED[name]
+    with pytest.raises(RewriteError) as caught:
+        convert_opset(load(model(opset, body)), target)
+    assert "node" in caught.value.where
+    assert name.split()[0] in caught.value.what

@@ -34,3 +34,14 @@ def test_a_tolerance_that_was_asked_for_is_kept_to() -> None:
 
 def test_a_sigmoid_in_its_middle_is_measured_by_its_values() -> None:
     assert not compare(load(sigmoid_of(0.0)), load(sigmoid_of(0.5)), FEEDS).equal
+
+
+def test_outputs_are_paired_by_name() -> None:
+    def two(first: str, second: str, body: str) -> onnx.ModelProto:
+        text = f"g (float[4] x) => (float[4] {first}, float[4] {second}) {{ {body} }}"
+        proto: onnx.ModelProto = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+        return proto
+
+    before = load(two("y", "z", "y = Relu(x) z = Neg(x)"))
+    assert compare(before, load(two("z", "y", "y = Relu(x) z = Neg(x)")), FEEDS).equal
+    assert not compare(before, load(two("z", "y", "z = Relu(x) y = Neg(x)")), FEEDS).equal

@@ -36,6 +36,9 @@ class EliminateIdempotent(Rewrite):
         inner = region.producer(node.inputs[0], *SETTLED[node.op])
         if inner is None or inner.outputs[0] is not node.inputs[0]:
             return None
+        dtype = region.dtype(node.inputs[0])
+        if inner.op in ("Abs", "ReduceL1") and (dtype is None or dtype.kind == "i"):
+            return None  # |−128| is −128 in int8
         if inner.op == "HardSigmoid" and region.dtype(node.inputs[0]) is None:
             return None
         patch = self.patch(region, node)

@@ -27,6 +27,18 @@ def same_scale(a: Node, b: Node, region: Region) -> bool:
     return True
 
 
+def holds_integers(node: Node, dtype: Any, region: Region) -> bool:
+    """Whether (q − z)·s of every q is finite in the scale's type, and exact enough to give q back."""
+    kind = region.dtype(node.inputs[1])
+    if kind is None or kind.name == "float32":
+        scale = region.constant(node.inputs[1])
+        return kind is not None and (dtype.itemsize == 1 or scale is None or float(np.abs(scale).max()) < 1e30)
+    scale = region.constant(node.inputs[1])
+    if dtype.itemsize > 1 or scale is None or kind.name != "float16":
+        return False
+    return bool((np.abs(scale.astype(np.float64)) * 255 < 65_000).all() and (np.abs(scale) >= 2.0**-14).all())
+
+
 def is_per_tensor(node: Node, region: Region) -> bool:
     """Whether a quantization node has one scale for all elements."""
     return region.shape(node.inputs[1]) in ((), (1,))
@@ -60,6 +72,8 @@ class EliminateDoubleQuantization(Rewrite):
             return None
         if not same_scale(before, node, region):
             return Refusal("it quantizes with another scale", node)
+        if not holds_integers(before, dtype, region):
+            return Refusal("the scale's type may not hold the numbers in between", node)
         patch = self.patch(region, node, before)
         patch.replace(out, q)
         return patch
@@ -89,8 +103,11 @@ class MoveQuantizationThrough(Rewrite):
         before = None if mover is None else region.producer(mover.inputs[0], "DequantizeLinear")
         if mover is None or before is None or not is_per_tensor(node, region) or not same_scale(before, node, region):
             return None
-        if region.dtype(before.inputs[0]) != region.dtype(node.outputs[0]):
+        dtype = region.dtype(before.inputs[0])
+        if dtype is None or dtype != region.dtype(node.outputs[0]) or dtype.kind not in "iu" or dtype.itemsize > 2:
             return None
+        if not holds_integers(before, dtype, region):
+            return Refusal("the scale's type may not hold the numbers in between", node)
         if not region.only_read_by(mover.outputs[0], node):
             return Refusal(f"the output of {mover.name or mover.op} is also read elsewhere", mover)
         patch = self.patch(region, node, before, mover)
@@ -119,7 +136,9 @@ class EliminateReluBeforeQuantize(Rewrite):
         relu = region.producer(node.inputs[0], "Relu")
         if relu is None:
             return None
-        zero: Any = region.constant(node.inputs[2]) if region.has(node, 2) else np.zeros(1, np.uint8)
+        made = region.dtype(node.outputs[0])
+        absent = np.zeros(1, np.uint8 if made is None else made)
+        zero: Any = region.constant(node.inputs[2]) if region.has(node, 2) else absent
         scale = region.constant(node.inputs[1])
         if (
             zero is None

@@ -124,6 +124,22 @@ def test_weights_are_brought_in_and_out_on_request(layered: Layered) -> None:
     assert weights(out) == wanted
 
 
+@pytest.mark.parametrize("neighbour", ["a copy", "too large to ask"])
+def test_a_data_file_that_another_file_may_read_stays(
+    layered: Layered, neighbour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = layered("m.onnx")
+    load(path).save(path, external=True)
+    data = path.with_name("m.onnx.data")
+    assert data.exists()
+    other = path.with_name("m.onnx.bak" if neighbour == "a copy" else "big.onnx")
+    other.write_bytes(path.read_bytes() if neighbour == "a copy" else bytes(100))
+    if neighbour != "a copy":
+        monkeypatch.setattr("exec.ir.save.MAP_ABOVE", 64)
+    load(path).save(path, external=False)
+    assert data.exists()
+
+
 def test_offsets_in_our_data_files_are_pages_and_what_is_shared_is_written_once(layered: Layered) -> None:
     path = layered(layers=3)
     model = load(path)
