@@ -74,7 +74,7 @@ class VectorModel(models.PrimitiveModel):
     """A vector is one LLVM vector register."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, VECTOR)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, VECTOR)
 
 
 def constant(value: float) -> ir.Constant:
