@@ -36,12 +36,14 @@ Observer = Callable[[int, Value], None]
 class Options:
     """What a plan is built with.
 
-    fuse   let units merge
-    jit    use compiled kernels where they are faster
+    fuse     let units merge
+    jit      use compiled kernels where they are faster
+    threads  of BLAS at run time
     """
 
     fuse: bool = True
     jit: bool = False
+    threads: int = 1
 
 
 class Plan:
@@ -75,7 +77,7 @@ class Plan:
             fuse_units(units, packs, options.jit)
         units.settle()
         self.known = units.known
-        builder = Builder(units, packs, jit=options.jit)
+        builder = Builder(units, packs, jit=options.jit, threads=options.threads)
         given = {n: self._input(builder, n, value) for n, value in inputs.items()}
         place_concats(builder)
         for position, unit in enumerate(units.list):

@@ -195,9 +195,11 @@ class Session:
         plan = self._plans.get(key)
         if plan is None:
             trace = self._trace(key[0], given, fixed, cancel)
-            options = Options(self.fuse if fuse is None else fuse, self.kernels == "compiled")
+            options = Options(self.fuse if fuse is None else fuse, self.kernels == "compiled", self.threads)
             inputs = {n: value for n, value in given.items() if n not in fixed}
-            plan = self._plans[key] = Plan(trace, inputs, outputs, self.interpreter, self.packs, options, watched)
+            with blas_threads(self.threads), np.errstate(all="ignore"):
+                plan = Plan(trace, inputs, outputs, self.interpreter, self.packs, options, watched)
+            self._plans[key] = plan
             while len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
         self._plans.move_to_end(key)

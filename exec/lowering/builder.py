@@ -40,10 +40,11 @@ class Builder:
     units    what is left after fusion, in order
     packs    prepacked weights
     jit      whether compiled kernels may be used
+    threads  of BLAS at run time
     """
 
-    def __init__(self, units: Units, packs: Packs, *, jit: bool = False) -> None:
-        self.units, self.packs, self.jit = units, packs, jit
+    def __init__(self, units: Units, packs: Packs, *, jit: bool = False, threads: int = 1) -> None:
+        self.units, self.packs, self.jit, self.threads = units, packs, jit, threads
         self.slots: dict[int, Slot] = {}
         self.emitted: list[Emitted] = []
         self.placements: dict[int, Callable[[], Slot]] = {}

@@ -2,7 +2,8 @@
 
 A padded plane read as one long row turns tap (i, j) into the offset i·pitch + j: windows become contiguous runs, at the price of
 `pitch − width` junk results per row. A strided window becomes an unstrided one by splitting the plane into its phases first:
-elements whose coordinates agree modulo the stride lie together.
+elements whose coordinates agree modulo the stride lie together. Rows may share their padding: what is right of one is left of the
+next.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ class Planes:
     phases   per axis, the stride it was split by; 1 where it was not
     size     per axis, elements of one phase
     offsets  per tap in row-major order, its shift inside a channel's planes
+    beyond   elements a window may reach beyond the last plane, where rows share their padding
     """
 
     g: Window
     phases: tuple[int, ...]
     size: tuple[int, ...]
     offsets: tuple[int, ...]
+    beyond: int = 0
 
     @property
     def plane(self) -> int:
@@ -76,12 +79,19 @@ FEWEST_REUSES = 1.5
 """Windows an element must lie in, on average, for splitting to be worth its pass over the input."""
 
 
-def planes_of(g: Window) -> Planes:
-    """The layout for a window: split into phases where a few of them are each read by several taps."""
+def planes_of(g: Window, *, shared: bool = False) -> Planes:
+    """The layout for a window: split into phases where a few of them are each read by several taps.
+
+    shared  rows share their padding; a reader must then take the planes of all channels as one array
+    """
     reuse = math.prod(g.kernel) / math.prod(g.strides)
     split = math.prod(g.strides) <= MOST_PHASES and reuse >= FEWEST_REUSES
     phases = g.strides if split else (1,) * g.rank
     needed = [max(n, s + b) for n, s, b in zip(g.needed, g.size, g.before, strict=True)]
+    beyond = 0
+    if shared and phases[-1] == 1:
+        beyond = min(g.before[-1], needed[-1] - g.size[-1] - g.before[-1])
+        needed[-1] -= beyond
     size = tuple(-(-n // p) for n, p in zip(needed, phases, strict=True))
     pitches = [math.prod(size[k + 1 :]) for k in range(len(size))]
     steps = [math.prod(phases[k + 1 :]) * math.prod(size) for k in range(len(size))]
@@ -94,7 +104,12 @@ def planes_of(g: Window) -> Planes:
                 for place, p, step, pitch in zip(places, phases, steps, pitches, strict=True)
             )
         )
-    return Planes(g, phases, size, tuple(offsets))
+    return Planes(g, phases, size, tuple(offsets), beyond)
+
+
+def lies_so(x: Slot, p: Planes) -> bool:
+    """Whether `x` already is what `filling` would make."""
+    return p.g.unpadded and p.size == p.g.size and x.contiguous and math.prod(p.phases) == 1
 
 
 def prepared(b: Builder, x: Slot, p: Planes, tail: int = 0, value: float = 0.0) -> Slot:
@@ -104,22 +119,26 @@ def prepared(b: Builder, x: Slot, p: Planes, tail: int = 0, value: float = 0.0) 
     value  what the padding holds
     """
     n, channels = x.shape[:2]
-    if tail == 0 and p.g.unpadded and p.size == p.g.size and x.contiguous and math.prod(p.phases) == 1:
+    tail = max(tail, p.beyond)
+    if tail == 0 and lies_so(x, p):
         return x.view(x.array.reshape(n, channels, -1))
     flat = b.scratch((n * channels * p.plane + tail,), x.dtype)
     body = flat.view(flat.array[: n * channels * p.plane].reshape(n, channels, p.plane))
-    b.emit(partial(_fill, p, tail, value), flat, x)
+    b.emit(lambda flat, x: filling(p, flat, x, value), flat, x)
     return body
 
 
-def _fill(p: Planes, tail: int, value: float, flat: Array, x: Array) -> list[Step]:
+def filling(p: Planes, flat: Array, x: Array, value: float = 0.0, *, padded: bool = False) -> list[Step]:
+    """Copy x (N, C, *size) to the front of `flat`, padded and split.
+
+    padded  the padding is there already
+    """
     g, rank = p.g, p.g.rank
     n, channels = x.shape[:2]
-    body = flat[: flat.size - tail] if tail else flat
+    body = flat[: n * channels * p.plane]
     full = tuple(a * s for a, s in zip(p.phases, p.size, strict=True))
     steps: list[Step] = []
-    padding = any(g.before) or full != g.size
-    if padding:
+    if not padded and (any(g.before) or full != g.size or flat.size > body.size):
         steps.append(partial(flat.fill, value))
     if math.prod(p.phases) == 1:
         target = body.reshape(n, channels, *p.size)

@@ -111,8 +111,8 @@ def test_winograd_keeps_what_is_not_finite_where_it_is(special: float, kernels: 
             assert not np.isfinite(y[..., ~far]).any()
 
 
-@settings(max_examples=25)
-@given(channels=st.integers(1, 9), height=st.integers(1, 20), width=st.integers(1, 40), kernel=st.sampled_from([(3, 3), (5, 5), (1, 7)]),
+@settings(max_examples=50)
+@given(channels=st.integers(1, 9), height=st.integers(1, 20), width=st.integers(1, 40), kernel=st.sampled_from([(3, 3), (5, 5), (1, 7), (7, 7), (1, 31)]),
        stride=st.integers(1, 3), dilation=st.integers(1, 2), each=st.integers(1, 2), seed=SEEDS)  # fmt: skip
 def test_depthwise_for_every_size(
     channels: int,

@@ -16,8 +16,8 @@ from exec.lowering.convolution.pointwise import add_bias
 from exec.lowering.convolution.problem import Convolution
 from exec.lowering.taps import Planes, planes_of, prepared
 
-BLOCK_BYTES = 768 << 10
-"""Gathered columns held at a time: half of a second-level cache."""
+BLOCK_BYTES = 4 << 20
+"""Gathered columns held at a time: a product repacks the weights for every block, which costs more than leaving the cache."""
 
 MOST_JUNK = 1.08
 """Results per wanted result up to which whole padded rows are multiplied rather than the windows cut out."""
@@ -25,7 +25,7 @@ MOST_JUNK = 1.08
 
 def gathered(b: Builder, c: Convolution) -> None:
     """One product per group, sample and block of output rows."""
-    p = planes_of(c.g)
+    p = planes_of(c.g, shared=True)
     whole = p.dense and p.junk <= MOST_JUNK
     k = c.weights.shape[1] * math.prod(c.g.kernel)
     row = math.prod(p.grid[1:]) if whole else math.prod(c.g.out[1:])
@@ -62,7 +62,7 @@ def gathering(p: Planes, planes: Array, columns: Array, first: int, rows: int, w
     whole  contiguous runs, junk included; else the windows' own elements only
     """
     g, item = p.g, planes.itemsize
-    channels, taps = planes.shape[0], math.prod(g.kernel)
+    channels = planes.shape[0]
     pitches = [math.prod(p.size[k + 1 :]) for k in range(g.rank)]
     flat = planes.reshape(-1)[first * pitches[0] * p.steps[0] :]
     inner = (rows * pitches[0],) if whole else (rows, *g.out[1:])
@@ -74,15 +74,39 @@ def gathering(p: Planes, planes: Array, columns: Array, first: int, rows: int, w
         source = np.lib.stride_tricks.as_strided(
             flat[offset:], shape, (item * p.plane, *strides, *steps), writeable=False
         )
-        filled = reshaped(target, shape)
-        assert filled is not None
-        return partial(np.copyto, filled, source)
+        return partial(np.copyto, target if target.shape == shape else split_last(target, inner), source)
 
     if math.prod(p.phases) == 1:  # the taps lie at regular distances: one copy
         strides = tuple(item * d * pitch for d, pitch in zip(g.dilations, pitches, strict=True))
         return [copy(0, g.kernel, strides, columns.reshape(channels, *g.kernel, -1)[..., :places])]
-    by_tap = columns.reshape(channels, taps, -1)
-    return [copy(offset, (), (), by_tap[:, t, :places]) for t, offset in enumerate(p.offsets)]
+    # Taps of one phase lie at regular distances, so each phase is a copy.
+    by_tap = columns.reshape(channels, *g.kernel, -1)[..., :places]
+    result = []
+    for phase in np.ndindex(p.phases):
+        chosen = [_regular(*axis) for axis in zip(g.kernel, g.dilations, p.phases, phase, strict=True)]
+        if any(c.start >= c.stop for c in chosen):
+            continue
+        picked = by_tap[(slice(None), *chosen)]
+        first = int(np.ravel_multi_index([c.start for c in chosen], g.kernel))
+        jumps = [c.step * d // s for c, d, s in zip(chosen, g.dilations, p.phases, strict=True)]
+        strides = tuple(item * jump * pitch for jump, pitch in zip(jumps, pitches, strict=True))
+        result.append(copy(p.offsets[first], picked.shape[1 : 1 + g.rank], strides, picked))
+    return result
+
+
+def split_last(array: Array, inner: tuple[int, ...]) -> Array:
+    """The last axis as several; a view, since it is contiguous."""
+    steps = [array.itemsize * math.prod(inner[k + 1 :]) for k in range(len(inner))]
+    return np.lib.stride_tricks.as_strided(
+        array, (*array.shape[:-1], *inner), (*array.strides[:-1], *steps), writeable=True
+    )
+
+
+def _regular(kernel: int, dilation: int, split: int, phase: int) -> slice:
+    """The taps of an axis that lie in `phase`: every so many from the first on."""
+    step = split // math.gcd(dilation, split)
+    first = next((k for k in range(min(step, kernel)) if k * dilation % split == phase), kernel)
+    return slice(first, kernel, step)
 
 
 def _cut(

@@ -40,11 +40,8 @@ OUTPUT = np.array([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0],
 BOTH_INPUT = np.kron(INPUT, INPUT)
 BOTH_OUTPUT = np.kron(OUTPUT, OUTPUT)
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 4 << 20
 """Transformed input and output held at a time."""
-
-FEWEST_TILES = 8
-"""Below, the 36 products are so thin that reading four times the weights costs more than the arithmetic saved."""
 
 
 def tiles_of(size: int) -> int:
@@ -53,27 +50,48 @@ def tiles_of(size: int) -> int:
 
 
 def pays(c: Convolution) -> bool:
-    """Whether this is faster than gathering: few channels spend their time in the transforms."""
+    """Whether this is faster than gathering."""
     g = c.g
     if g.rank != 2 or g.kernel != (3, 3) or g.strides != (1, 1) or g.dilations != (1, 1):
         return False
+    return min(c.weights.shape[:2]) >= 8 and winograd_ns(c) < gathered_ns(c)
+
+
+def winograd_ns(c: Convolution) -> float:
+    """Time of one sample: thin products read all of the weights, thick ones compute."""
     outputs, channels = c.weights.shape[:2]
-    tiles = c.x.shape[0] * tiles_of(g.out[0]) * tiles_of(g.out[1])
-    if tiles < FEWEST_TILES or min(outputs, channels) < 8:
-        return False
-    plain = c.macs * PLAIN_NS + 9 * channels * math.prod(g.out) * c.x.shape[0] * COPY_NS
-    products = 36 * outputs * channels * tiles * PLAIN_NS * (1 + 24 / tiles)
-    transforms = (
-        36 * (36 * PLAIN_NS + 2 * COPY_NS) * channels * tiles + 16 * (36 * PLAIN_NS + 2 * COPY_NS) * outputs * tiles
-    )
-    return bool(products + transforms < plain)
+    tiles = tiles_of(c.g.out[0]) * tiles_of(c.g.out[1])
+    nbytes = 4 * 36 * outputs * channels
+    products = max(72 * outputs * channels * tiles / BATCHED, nbytes / _bandwidth(nbytes))
+    return float(products + tiles * (channels * INPUT_NS + outputs * OUTPUT_NS) + 36 * CALL_NS)
 
 
-PLAIN_NS = 2 / 140
-"""A multiply-add in a good matrix product."""
+def gathered_ns(c: Convolution) -> float:
+    """Time of one sample the other way: narrow products are far from BLAS's best."""
+    outputs, channels = c.weights.shape[:2]
+    places, nbytes = math.prod(c.g.out), 4 * 9 * outputs * channels
+    rate = SINGLE * outputs / (outputs + 14) * places / (places + 12)
+    product = max(18 * outputs * channels * places / rate, nbytes / _bandwidth(nbytes))
+    columns = 9 * channels * places
+    copying = columns * (COPY_NS if 4 * columns < CACHE_BYTES else FAR_COPY_NS) + outputs * places * COPY_NS
+    return float(product + copying)
 
-COPY_NS = 0.35
-"""An element copied between strided places."""
+
+BATCHED, SINGLE = 100.0, 145.0
+"""Operations per nanosecond of 36 products one after another, and of one large one."""
+
+INPUT_NS, OUTPUT_NS = 54.0, 24.0
+"""Gathering and transforming a tile of one channel, and transforming back and placing one."""
+
+COPY_NS, FAR_COPY_NS, CALL_NS = 0.13, 0.22, 700.0
+"""An element copied in the cache and beyond it, and a call of BLAS."""
+
+CACHE_BYTES = 6 << 20
+
+
+def _bandwidth(nbytes: int) -> float:
+    """Bytes per nanosecond of weights that are read once."""
+    return 20.0 if nbytes <= 28 << 20 else 11.0
 
 
 def transformed_weights(w: Array) -> Array:
@@ -97,11 +115,13 @@ def winograd(b: Builder, c: Convolution) -> None:
     tiles = rows * wide
     padded = b.scratch((channels, TILE * high + 2, TILE * wide + 2))
     windows, v = b.scratch((36, channels, tiles)), b.scratch((36, channels, tiles))
-    m, y = b.scratch((36, outputs, tiles)), b.scratch((16, outputs, tiles))
+    m, y = b.scratch((36, outputs, tiles)), b.scratch((outputs, tiles, 16))
+    ragged = any(o % TILE for o in g.out)
+    whole = b.scratch((outputs, TILE * rows, TILE * wide) if ragged else (1, 1, TILE))
     for sample in range(c.x.shape[0]):
         x = c.x.view(c.x.array[sample])
         out = c.out.view(c.out.array[sample])
-        b.emit(partial(_run, c, rows, wide, high), out, b.constant(u), x, padded, windows, v, m, y)
+        b.emit(partial(_run, c, rows, wide, high), out, b.constant(u), x, padded, windows, v, m, y, whole)
 
 
 def _run(
@@ -117,6 +137,7 @@ def _run(
     v: Array,
     m: Array,
     y: Array,
+    whole: Array,
 ) -> list[Step]:
     g = c.g
     channels, outputs = x.shape[0], out.shape[0]
@@ -124,7 +145,7 @@ def _run(
     guard = _Guard(c, out, x, padded.reshape(-1))
     steps: list[Step] = [partial(padded.fill, 0), partial(np.copyto, inside, x), guard.look]
     s = padded.strides
-    bias = None if c.bias is None else c.bias.reshape(-1, 1, 1)
+    height, width = g.out
     for first in range(0, high, rows):
         count = min(rows, high - first)
         tiles = count * wide
@@ -134,15 +155,23 @@ def _run(
             (s[1], s[2], s[0], TILE * s[1], TILE * s[2]),
             writeable=False,
         )
-        seen, moved = _part(windows, tiles), _part(v, tiles)
-        product, back = _part(m, tiles), _part(y, tiles)
+        seen, moved, product = (_part(scratch, tiles) for scratch in (windows, v, m))
+        back = y.reshape(-1)[: outputs * tiles * 16].reshape(-1, 16)
         steps += [
             partial(np.copyto, seen.reshape(POINTS, POINTS, channels, count, wide), source),
             partial(np.matmul, BOTH_INPUT, seen.reshape(36, -1), moved.reshape(36, -1)),
             partial(np.matmul, u, moved, product),
-            partial(np.matmul, BOTH_OUTPUT, product.reshape(36, -1), back.reshape(16, -1)),
-            *_placing(out, back.reshape(TILE, TILE, outputs, count, wide), TILE * first, bias),
         ]
+        if c.bias is not None:  # the point (1, 1) reaches every output of its tile with weight 1
+            steps.append(partial(np.add, product[POINTS + 1], c.bias.reshape(-1, 1), product[POINTS + 1]))
+        steps.append(partial(np.matmul, product.reshape(36, -1).T, BOTH_OUTPUT.T, back))
+        top, bottom = TILE * first, min(TILE * (first + count), height)
+        if width % TILE == 0 and bottom - top == TILE * count:
+            steps.append(_place(out[:, top:bottom], back, count, wide))
+        else:
+            target = whole.reshape(-1)[: outputs * tiles * 16].reshape(outputs, TILE * count, TILE * wide)
+            steps.append(_place(target, back, count, wide))
+            steps.append(partial(np.copyto, out[:, top:bottom], target[:, : bottom - top, :width]))
     return [*steps, guard.redo]
 
 
@@ -171,37 +200,11 @@ def _part(scratch: Array, tiles: int) -> Array:
     return scratch.reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
-def _placing(out: Array, tiles: Array, top: int, bias: Array | None) -> list[Step]:
-    """Write (4, 4, M, rows, columns) tiles into out (M, H, W) from row `top` on, adding the bias on the way."""
-    height, width = out.shape[1:]
-    outputs, count = tiles.shape[2:4]
-    bottom = min(top + TILE * count, height)
-    whole_rows, whole_columns = (bottom - top) // TILE, width // TILE
-    steps: list[Step] = []
-
-    def put(target: Array, source: Array, shaped: Array | None) -> None:
-        if source.size:
-            steps.append(
-                partial(np.copyto, target, source) if shaped is None else partial(np.add, source, shaped, target)
-            )
-
-    # The part made of whole tiles is one pass; what sticks out at the right and the bottom goes row and column by row and column.
-    block = out[:, top : top + TILE * whole_rows, : TILE * whole_columns]
-    grid = np.lib.stride_tricks.as_strided(
-        block,
-        (TILE, TILE, outputs, whole_rows, whole_columns),
-        (out.strides[1], out.strides[2], out.strides[0], TILE * out.strides[1], TILE * out.strides[2]),
-        writeable=True,
+def _place(out: Array, tiles: Array, rows: int, columns: int) -> Step:
+    """Put tiles (M·rows·columns, 16) into out (M, 4·rows, 4·columns): a tile's row is one element of 16 bytes."""
+    pitch = out.strides
+    target = np.lib.stride_tricks.as_strided(
+        out.view(np.complex128), (out.shape[0], rows, TILE, columns), (pitch[0], TILE * pitch[1], pitch[1], 4 * TILE)
     )
-    put(grid, tiles[:, :, :, :whole_rows, :whole_columns], bias)
-    for j in range(width - TILE * whole_columns):
-        column = out[:, top:bottom, TILE * whole_columns + j]
-        for i in range(min(TILE, bottom - top)):
-            target = column[:, i::TILE]
-            put(target, tiles[i, j, :, : target.shape[1], whole_columns], None if bias is None else bias[:, :, 0])
-    for i in range(bottom - top - TILE * whole_rows):
-        line = out[:, top + TILE * whole_rows + i, : TILE * whole_columns]
-        for j in range(TILE):
-            target = line[:, j::TILE]
-            put(target, tiles[i, j, :, whole_rows, : target.shape[1]], None if bias is None else bias[:, :, 0])
-    return steps
+    source = tiles.view(np.complex128).reshape(out.shape[0], rows, columns, TILE).transpose(0, 1, 3, 2)
+    return partial(np.copyto, target, source)

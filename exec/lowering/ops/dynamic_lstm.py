@@ -9,8 +9,8 @@ import numpy as np
 from exec.arrays import Array
 from exec.lowering.buffers import Slot
 from exec.lowering.builder import Builder, Step
-from exec.lowering.ops.elementwise import clip_ufunc
 from exec.lowering.registry import lowering
+from exec.lowering.ufuncs import clip_ufunc
 from exec.lowering.units import Unit
 
 EXACT = 1 << 24

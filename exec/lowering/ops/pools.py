@@ -14,7 +14,7 @@ from exec.kernels.nn.window import Window, window
 from exec.lowering.buffers import Slot
 from exec.lowering.builder import Builder, Step
 from exec.lowering.registry import lowering
-from exec.lowering.taps import Planes, planes_of, prepared
+from exec.lowering.taps import Planes, filling, lies_so, planes_of
 from exec.lowering.units import Unit
 
 
@@ -68,45 +68,66 @@ def _shifted(b: Builder, x: Slot, out: Slot, g: Window, ufunc: Any, fill: float,
     if not p.dense:
         b.emit(partial(_strided, g, ufunc, fill, scale), out, x, _padded(b, x, g))
         return
-    n, channels = x.shape[:2]
-    reach = max(p.offsets) + p.run
-    separable = math.prod(p.phases) == 1
-    planes = prepared(b, x, p, max(0, reach - p.plane), fill)
-    length = p.plane if separable else p.run
-    first, second = b.scratch((n, channels, length)), b.scratch((n, channels, length if separable else 1))
-    b.emit(partial(_folded, p, ufunc, scale, separable), out, planes, first, second)
+    planes = x.shape[0] * x.shape[1]
+    together = max(1, min(planes, BLOCK_BYTES // (4 * p.plane)))
+    flat, result = b.shaped(x, (1, planes, *g.size)), out.view(out.array.reshape(1, planes, *g.out))
+    ready = lies_so(flat, p)
+    room = b.scratch((1 if ready else together * p.plane,), x.dtype)
+    first, second = b.scratch((together * p.plane,), x.dtype), b.scratch((together * p.plane,), x.dtype)
+    b.emit(partial(_blocks, p, ufunc, fill, scale, ready), result, flat, room, first, second)
+
+
+BLOCK_BYTES = 128 << 10
+
+
+def _blocks(
+    p: Planes, ufunc: Any, fill: float, scale: Array | None, ready: bool, out: Array, x: Array, room: Array, first: Array, second: Array
+) -> list[Step]:  # fmt: skip
+    """Blocks of planes that stay in the cache: pad and split, fold, put in place."""
+    together, steps = first.size // p.plane, []
+    for low in range(0, x.shape[1], together):
+        high = min(low + together, x.shape[1])
+        if ready:
+            flat = x[0, low:high].reshape(-1)
+        else:
+            steps += filling(p, room, x[:, low:high], fill, padded=low > 0)
+            flat = room[: (high - low) * p.plane]
+        steps += _folded(p, ufunc, scale, out[0, low:high], flat, first, second)
+    return steps
 
 
 def _folded(
-    p: Planes, ufunc: Any, scale: Array | None, separable: bool, out: Array, x: Array, first: Array, second: Array
+    p: Planes, ufunc: Any, scale: Array | None, out: Array, x: Array, first: Array, second: Array
 ) -> list[Step]:
-    """Fold the taps of the flat planes together, axis by axis where that is fewer passes."""
-    g, steps = p.g, []
-    if separable:
-        source, length = x, p.plane
+    """Fold the taps of the flat planes together, axis by axis where that is fewer passes.
+
+    The planes are one long row: what is computed between them is junk, but a row of its own per plane would take four times as long.
+    """
+    g: Window = p.g
+    steps: list[Step] = []
+    source, spare, length = x, [first, second], x.size
+    if math.prod(p.phases) == 1:
         pitches = [math.prod(p.size[k + 1 :]) for k in range(g.rank)]
-        spare = [first, second]
         for axis in range(g.rank - 1, -1, -1):
             taps = [i * g.dilations[axis] * pitches[axis] for i in range(g.kernel[axis])]
             if len(taps) == 1:
                 continue
-            shorter = length - taps[-1]
-            target = spare[0][..., :shorter]
-            steps += _passes(ufunc, source, taps, target, shorter)
-            source, length = spare[0], shorter
+            length -= taps[-1]
+            steps += _passes(ufunc, source, taps, spare[0][:length], length)
+            source = spare[0]
             spare.reverse()
     else:
-        target = first[..., : p.run]
-        steps += _passes(ufunc, x, list(p.offsets), target, p.run)
+        length -= max(p.offsets)
+        steps += _passes(ufunc, x, list(p.offsets), first[:length], length)
         source = first
     strides = [source.itemsize * math.prod(p.size[k + 1 :]) for k in range(g.rank)]
-    grid = np.lib.stride_tricks.as_strided(source, (*source.shape[:2], *g.out), (*source.strides[:2], *strides))
+    grid = np.lib.stride_tricks.as_strided(source, out.shape, (source.itemsize * p.plane, *strides))
     steps.append(partial(np.copyto, out, grid) if scale is None else partial(np.multiply, grid, scale, out))
     return steps
 
 
 def _passes(ufunc: Any, source: Array, offsets: list[int], target: Array, length: int) -> list[Step]:
-    parts = [source[..., offset : offset + length] for offset in offsets]
+    parts = [source[offset : offset + length] for offset in offsets]
     if len(parts) == 1:
         return [partial(np.copyto, target, parts[0])]
     steps: list[Step] = [partial(ufunc, parts[0], parts[1], out=target)]

@@ -1,11 +1,9 @@
-"""MatMul and Gemm into the arena, the weight in the orientation that is faster for the shape."""
+"""MatMul and Gemm into the arena, the weight in the layout that is faster for the shape."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -13,12 +11,10 @@ from exec.arrays import Array
 from exec.lowering.buffers import Slot
 from exec.lowering.builder import Builder, Step
 from exec.lowering.registry import lowering
+from exec.lowering.skinny import skinny
 from exec.lowering.units import Unit, is_row
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-
-FEW_ROWS = 48
-"""Rows up to which packing the weight costs BLAS more than the arithmetic, so the orientation matters."""
 
 
 def _on_integers(b: Builder, unit: Unit) -> bool:
@@ -94,57 +90,12 @@ def _weighted(b: Builder, unit: Unit, out: Slot, x: Slot, weight: Array, *, tran
 
 def product(b: Builder, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> None:
     """out (R, N) = x (R, K) · weight (K, N), or weight (N, K) if `transposed`."""
-    rows, inner = x.shape
-    columns = out.shape[1]
-    if rows <= FEW_ROWS and inner * columns >= 1 << 14 and x.contiguous and out.dtype == np.float32:
-        form = best_form(rows, inner, columns)
-    else:
-        form = "rows"
-    if form == "columns":
-        turned = b.packs.get(
-            weight, ("columns", transposed), lambda: np.ascontiguousarray(weight if transposed else weight.T)
-        )
-        b.emit(_columns, out, x, b.constant(turned), b.scratch((columns, rows), out.dtype))
+    if skinny(b, out, x, weight, transposed=transposed):
         return
     straight = b.packs.get(
         weight, ("rows", transposed), lambda: np.ascontiguousarray(weight.T if transposed else weight)
     )
     b.emit(_product, out, x, b.constant(straight))
-
-
-def _columns(out: Array, x: Array, turned: Array, scratch: Array) -> list[Step]:
-    return [partial(np.matmul, turned, x.T, scratch), partial(np.copyto, out, scratch.T)]
-
-
-@cache
-def best_form(rows: int, inner: int, columns: int) -> str:
-    """Which of x·W and (Wᵀ·xᵀ)ᵀ is faster here, measured once per shape and process."""
-    x, w = np.ones((rows, inner), np.float32), np.ones((inner, columns), np.float32)
-    turned, out, scratch = (
-        np.ones((columns, inner), np.float32),
-        np.empty((rows, columns), np.float32),
-        np.empty((columns, rows), np.float32),
-    )
-
-    def straight() -> None:
-        np.matmul(x, w, out)
-
-    def by_columns() -> None:
-        np.matmul(turned, x.T, scratch)
-        np.copyto(out, scratch.T)
-
-    return "columns" if fastest(by_columns) < 0.9 * fastest(straight) else "rows"
-
-
-def fastest(call: Callable[[], None], repeats: int = 5) -> float:
-    """Shortest of a few runs, in seconds."""
-    call()
-    best = math.inf
-    for _ in range(repeats):
-        began = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - began)
-    return best
 
 
 @lowering("Gemm")
