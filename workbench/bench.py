@@ -390,7 +390,7 @@ class Bench:
         target = Path(path)
         target.write_text(self.recipe(), encoding="utf-8")
         self._note(
-            f"owb recipe export {quote(target)}",
+            f"# the recipe of B: {quote(target)}",
             f"bench.save_recipe({str(target)!r})",
             0,
             f"{self.history.tip} steps",
@@ -414,7 +414,7 @@ class Bench:
         """Write the script of B."""
         target = Path(path)
         target.write_text(self.script(model), encoding="utf-8")
-        self._note(f"owb save script {quote(target)}", f"bench.save_script({str(target)!r}, {model!r})", 0, f"{self.history.tip} steps", None)  # fmt: skip
+        self._note(f"# the script of B: {quote(target)}", f"bench.save_script({str(target)!r}, {model!r})", 0, f"{self.history.tip} steps", None)  # fmt: skip
         return target
 
     def save_report(self, path: str | Path, progress: Progress | None = None, cancel: Cancel | None = None) -> Path:
@@ -438,7 +438,7 @@ class Bench:
         self.model("B").save(target)
         self.saved_step = self.history.tip
         self._note(
-            f"owb save B -o {quote(target)}",
+            f"# B saved: {quote(target)}",
             f"model.save({str(target)!r})",
             perf_counter_ns() - started,
             f"{target.stat().st_size:,} bytes",
@@ -448,7 +448,7 @@ class Bench:
 
     def _moved(self, word: str, info: StateInfo | None) -> StateInfo | None:
         if info is not None:
-            self._note(f"owb {word}", f"history.{word}()", 0, f"step {info.number}", info.number)
+            self._note(f"# {word}", f"history.{word}()", 0, f"step {info.number}", info.number)
             if self.same:
                 self.shown = "A"
         return info
