@@ -201,11 +201,12 @@ def test_collections_are_off_inside_and_as_before_outside() -> None:
 
 
 def test_a_frozen_graph_is_out_of_the_collectors_sight_until_its_owner_goes() -> None:
-    before = gc.get_freeze_count()
+    gc.collect()
+    before = gc.get_freeze_count()  # Python 3.12 sets its immortal objects aside by itself
     lease = Frozen()
     assert gc.get_freeze_count() > before
     del lease
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() == before
 
 
 def test_the_layer_needs_no_screen_and_no_command_line() -> None:
