@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 from pathlib import Path
 
@@ -59,8 +60,9 @@ def without_network(svg: str) -> str:
 
 async def take(path: Path, shots: tuple[Shot, ...], out: Path) -> None:
     """One fresh app a picture, so that each shows what its keys alone do."""
+    os.chdir(path.parent)  # the log names the file as a person who stands beside it would
     for name, size, keys in shots:
-        app = WorkbenchApp(path)
+        app = WorkbenchApp(Path(path.name))
         async with app.run_test(size=size) as pilot:
             for key in ("", *keys):
                 if key:
@@ -84,6 +86,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path)
     parser.add_argument("--out", type=Path, default=HERE / "screens")
     options = parser.parse_args()
+    options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.model is not None:
         asyncio.run(take(options.model, DETECTOR, options.out))

@@ -43,11 +43,6 @@ class Machine:
     cache_bytes_per_s: float
     blas: Blas
 
-    @property
-    def ridge(self) -> float:
-        """Operations per byte from which on arithmetic, not memory, is the limit."""
-        return self.gemm_flops_per_s / self.copy_bytes_per_s
-
 
 @cache
 def machine(threads: int = 1) -> Machine:

@@ -160,13 +160,3 @@ class Rewrite:
 
 
 HEADINGS: Sequence[str] = ("What", "Why", "When", "Not", "Safety", "Source")
-
-
-class Transform:
-    """A change of the whole graph that declares which invariants it gives up and brings its own oracle.
-
-    changes   of "inputs", "outputs", "types", "opset"
-    """
-
-    id: ClassVar[str] = ""
-    changes: ClassVar[frozenset[str]] = frozenset()

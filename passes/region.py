@@ -14,7 +14,7 @@ import numpy as np
 import onnx_graphsurgeon as gs
 
 from exec.arrays import Array
-from exec.ir import Constant, Function, Graph, Model, Node, Variable, constant_value, toposort
+from exec.ir import Constant, Function, Graph, Model, Node, constant_value, toposort
 from exec.program import attribute_value, body_opsets, function_key
 from passes.dims import Dim, Shape
 from passes.ledger import Ledger
@@ -318,7 +318,3 @@ class Region:
     def has(self, node: Node, index: int) -> bool:
         """Whether the optional input is given."""
         return index < len(node.inputs) and (bool(node.inputs[index].name) or isinstance(node.inputs[index], Constant))
-
-
-def is_variable(tensor: Any) -> bool:
-    return isinstance(tensor, Variable)

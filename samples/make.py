@@ -194,6 +194,7 @@ def export(model: nn.Module, name: str, images: Tensor, *, dynamo: bool = False,
             verbose=False,
         )
         program.save(target, external_data=False)
+        without_stack_traces(target)
         return
     buffer = io.BytesIO()
     torch.onnx.export(
@@ -209,6 +210,16 @@ def export(model: nn.Module, name: str, images: Tensor, *, dynamo: bool = False,
         do_constant_folding=False,
     )
     target.write_bytes(buffer.getvalue())
+
+
+def without_stack_traces(path: Path) -> None:
+    """Drop what the exporter notes of the machine it ran on: source files and lines of every node."""
+    proto = onnx.load(path)
+    for node in proto.graph.node:
+        kept = [entry for entry in node.metadata_props if entry.key != "pkg.torch.onnx.stack_trace"]
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
+    onnx.save(proto, path)
 
 
 def export_control(model: nn.Module, images: Tensor) -> None:

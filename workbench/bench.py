@@ -132,10 +132,6 @@ class Bench:
         """The model the screen shows: B where both are shown."""
         return self.model(self.shown)
 
-    def current_number(self) -> int:
-        """The state the screen shows."""
-        return self.number(self.shown)
-
     def why_not_next_slot(self) -> str:
         """Why `b` does nothing, or ""."""
         return "B is A: change something in 4 or 5, or open a second file (O, then B)" if self.same else ""

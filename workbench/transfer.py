@@ -40,10 +40,6 @@ class Courier:
     mine: dict[int, int] = field(default_factory=dict)
     held: dict[int, Blob] = field(default_factory=dict)
 
-    def can_carry(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot belongs to the file both ends have open."""
-        return snapshot.store is self.store
-
     def pack(self, snapshot: Snapshot) -> Packed:
         """Make a state ready to leave."""
         fresh = {b.index: bytes(b.data) for b in snapshot.blobs if b.index not in self.mine}

@@ -6,9 +6,11 @@ not use. The functions of a model keep the opset they import.
 
 from __future__ import annotations
 
+import numpy as np
 import onnx.defs
 from onnx import helper
 
+from exec.dtypes import from_numpy
 from exec.errors import OptionError, RewriteError
 from exec.ir import Graph, Model, Node, no_gc
 from passes.convert import downward, upward
@@ -16,6 +18,7 @@ from passes.convert.adapters import Adapter, down, up
 from passes.invariants import check_node
 from passes.ledger import Ledger
 from passes.region import Region, Workspace
+from passes.shapes.elementwise import BROADCASTING
 from passes.shapes.types import schema_of
 
 REGISTERED = (upward, downward)
@@ -114,35 +117,15 @@ def _check_inputs(node: Node, region: Region, target: int) -> None:
                 raise RewriteError(f"{node.op} needs its input {formal.name} in opset {target}", where)
             continue
         dtype = region.dtype(tensor)
-        if dtype is not None and dtype.name in _ELEMENT and f"tensor({_ELEMENT[dtype.name]})" not in formal.types:
+        if isinstance(dtype, np.dtype) and f"tensor({from_numpy(dtype).text})" not in formal.types:
             raise RewriteError(f"{node.op} does not take {dtype.name} for {formal.name} in opset {target}", where)
-    if len(node.inputs) < schema.min_input:
-        raise RewriteError(f"{node.op} needs {schema.min_input} inputs in opset {target}", where)
-    if target < 7 and node.op in _NUMPY_BROADCASTING:
+    if target < 7 and node.op in BROADCASTS:
         shapes = [region.shape(t) for t in node.inputs]
         if any(s is None or s != shapes[0] for s in shapes):
             raise RewriteError(f"{node.op} broadcasts by other rules before opset 7", where)
 
 
-_NUMPY_BROADCASTING = frozenset(
-    ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater", "PRelu", "Gemm")
-)
-_ELEMENT = {"float32": "float", "float64": "double"} | {
-    name: name
-    for name in (
-        "float16",
-        "bfloat16",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "bool",
-    )
-}
+BROADCASTS = frozenset(BROADCASTING) | {"PRelu", "Gemm"}
 
 
 def _ir_version(opset: int) -> int:

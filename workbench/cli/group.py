@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
 
 import click
 
@@ -84,11 +83,6 @@ def _looks_like_a_file(argument: str) -> bool:
     return not argument.startswith("-") and (
         os.sep in argument or argument.endswith(".onnx") or os.path.exists(argument)
     )
-
-
-def run_named(arguments: Sequence[str]) -> None:
-    """Run another command line inside this process (for `demo`)."""
-    owb.main(list(arguments), prog_name="owb", standalone_mode=False)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

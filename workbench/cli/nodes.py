@@ -29,7 +29,7 @@ def command(model: str, query: str, columns: tuple[str, ...], limit: int, format
     """List the nodes of MODEL that satisfy QUERY, subgraphs and functions included.
 
     Words are looked for in operator and name. Fields: op name scope domain dtype shape in out const near attr.<name> macs bytes
-    params time. `field:text` may hold * and ?, `field:~regex` searches, numbers take > >= < <= =, a leading - negates.
+    params, and time on a screen with a profile. `field:text` may hold * and ?, `field:~regex` searches, numbers take > >= < <= =, a leading - negates.
     """
     import workbench
     from exec.errors import OptionError

@@ -42,7 +42,7 @@ def feed_options(function: F) -> F:
         "inputs",
         metavar="FILE.npz",
         type=click.Path(),
-        help="Inputs by name; generated from the seed when not given.",
+        help="Inputs by name, or an .npy for a model of one input; generated from the seed when not given.",
     )(function)
     function = click.option(
         "--dim",

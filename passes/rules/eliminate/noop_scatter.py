@@ -10,7 +10,7 @@ from passes.rules.eliminate.noop_shape import same_shape
 
 
 class EliminateNoopScatter(Rewrite):
-    """Remove a ScatterND that overwrites everything, and a Gather or GatherND that takes everything in order.
+    """Remove a ScatterND that overwrites everything, and a Gather that takes everything in order.
 
     What    y = ScatterND(x, [[0], [1], …], u)  becomes  u.
     Why     `x[:] = u` exports to it.

@@ -10,6 +10,7 @@ from passes.base import Refusal, Rewrite
 from passes.patch import Patch
 from passes.read import perm_of, reduce_axes
 from passes.region import Region
+from passes.shapes.elementwise import BROADCASTING
 from passes.shapes.reduction import REDUCTIONS
 from passes.write import reduce, transpose
 
@@ -62,33 +63,7 @@ UNARY = frozenset(
         "ThresholdedRelu",
     ]
 )
-MIXING = frozenset(
-    [
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Pow",
-        "Mod",
-        "Max",
-        "Min",
-        "Sum",
-        "Mean",
-        "And",
-        "Or",
-        "Xor",
-        "Equal",
-        "Less",
-        "LessOrEqual",
-        "Greater",
-        "GreaterOrEqual",
-        "Where",
-        "PRelu",
-        "BitwiseAnd",
-        "BitwiseOr",
-        "BitwiseXor",
-    ]
-)
+MIXING = frozenset(BROADCASTING) - {"BitShift"} | {"PRelu"}
 LIMIT = 64
 
 
