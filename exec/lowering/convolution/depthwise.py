@@ -16,6 +16,7 @@ from exec.arrays import Array
 from exec.lowering.buffers import reshaped
 from exec.lowering.builder import Builder, Step
 from exec.lowering.convolution.gathered import gathering
+from exec.lowering.convolution.pointwise import matrices
 from exec.lowering.convolution.problem import Convolution
 from exec.lowering.taps import Planes, filling, lies_so, planes_of
 
@@ -44,12 +45,9 @@ def depthwise(b: Builder, c: Convolution) -> None:
     ready = tail <= 0 and lies_so(c.x, p)
     room = b.scratch((1 if ready else together * p.plane + max(tail, 0),))
     each = c.weights.shape[0] // channels
-    weights = b.constant(
-        b.packs.get(c.source, "depthwise", lambda: np.ascontiguousarray(c.weights.reshape(channels, each, taps)))
-    )
-    columns, product = b.scratch((together * taps, rows * row)), b.scratch((together, each, rows * row))
-    bias = None if c.bias is None else c.bias.reshape(channels, each, *[1] * c.g.rank)
-    b.emit(partial(_blocks, p, whole, ready, rows, bias), c.out, weights, c.x, room, columns, product)
+    weights = b.constant(matrices(b, c, biased=c.bias is not None))  # the bias is one more tap, on ones
+    columns, product = b.scratch((together, weights.shape[2], rows * row)), b.scratch((together, each, rows * row))
+    b.emit(partial(_blocks, p, whole, ready, rows), c.out, weights, c.x, room, columns, product)
 
 
 def _blocks(
@@ -57,7 +55,6 @@ def _blocks(
     whole: bool,
     ready: bool,
     rows: int,
-    bias: Array | None,
     out: Array,
     weights: Array,
     x: Array,
@@ -65,14 +62,15 @@ def _blocks(
     columns: Array,
     product: Array,
 ) -> list[Step]:
-    g = p.g
-    channels, each, taps = weights.shape
+    g, taps = p.g, math.prod(p.g.kernel)
+    channels, each, inputs = weights.shape
     together = product.shape[0]
     inner = p.size[1:] if whole else g.out[1:]
     row = math.prod(inner)
     target = out.reshape(out.shape[0], channels, each, *g.out)
     kept: list[Any] = [slice(0, o) for o in g.out[1:]]
-    steps: list[Step] = []
+    steps: list[Step] = [partial(columns[:, taps].fill, 1)] if inputs > taps else []
+    fresh = True
     for sample in range(x.shape[0]):
         for low in range(0, channels, together):
             high = min(low + together, channels)
@@ -80,22 +78,19 @@ def _blocks(
             if ready:
                 planes = x[sample, low:high].reshape(some, -1)
             else:
-                steps += filling(p, room, x[sample : sample + 1, low:high], padded=bool(steps))
-                planes = room[: some * p.plane].reshape(some, p.plane)
+                steps += filling(p, room, x[sample : sample + 1, low:high], padded=not fresh)
+                planes, fresh = room[: some * p.plane].reshape(some, p.plane), False
             for first in range(0, g.out[0], rows):
                 count = min(rows, g.out[0] - first)
                 places = count * row
-                steps += gathering(p, planes, columns[: some * taps], first, count, whole)
-                gathered = columns[: some * taps].reshape(some, taps, -1)[:, :, :places]
+                steps += gathering(p, planes, columns[:some, :taps], first, count, whole)
+                gathered = columns[:some, :, :places]
                 made = product[:some, :, :places]
                 steps.append(partial(np.matmul, weights[low:high], gathered, made))
                 grid = reshaped(made, (some, each, count, *inner))
                 assert grid is not None
                 cut = grid[(slice(None), slice(None), slice(None), *kept)]
-                place = target[sample, low:high, :, first : first + count]
-                steps.append(
-                    partial(np.copyto, place, cut) if bias is None else partial(np.add, cut, bias[low:high], place)
-                )
+                steps.append(partial(np.copyto, target[sample, low:high, :, first : first + count], cut))
     return steps
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from exec.arrays import Array
 from exec.lowering.buffers import reshaped
 from exec.lowering.builder import Builder, Step
-from exec.lowering.convolution.pointwise import add_bias
+from exec.lowering.convolution.pointwise import matrices
 from exec.lowering.convolution.problem import Convolution
 from exec.lowering.taps import Planes, planes_of, prepared
 
@@ -33,17 +33,16 @@ def gathered(b: Builder, c: Convolution) -> None:
     rows = -(-c.g.out[0] // -(-c.g.out[0] // most))
     tail = max(0, max(p.offsets) + c.g.out[0] * row - p.plane) if whole else 0
     x = prepared(b, c.x, p, tail)
-    columns = b.scratch((k, rows * row))
-    weights = b.constant(
-        b.packs.get(c.source, ("rows", c.group), lambda: np.ascontiguousarray(c.weights.reshape(c.group, -1, k)))
-    )
-    if whole and p.junk > 1:
+    cut = whole and p.junk > 1
+    biased = c.bias is not None and not cut
+    columns = b.scratch((k + biased, rows * row))
+    weights = b.constant(matrices(b, c, biased=biased))
+    if cut:
         product = b.scratch((c.weights.shape[0] // c.group, rows * row))
         bias = None if c.bias is None else c.bias.reshape(c.group, -1, *[1] * c.g.rank)
         b.emit(partial(_cut, p, rows, bias), c.out, weights, x, columns, product)
     else:
         b.emit(partial(_direct, p, rows, whole), c.out, weights, x, columns)
-        add_bias(b, c)
 
 
 def blocks(p: Planes, x: Array, group: int, rows: int) -> Iterator[tuple[int, int, Array, int, int]]:
@@ -135,9 +134,10 @@ def _direct(p: Planes, rows: int, whole: bool, out: Array, weights: Array, x: Ar
     group, each = weights.shape[:2]
     row = math.prod(p.g.out[1:])
     target = out.reshape(out.shape[0], group, each, -1)
-    steps: list[Step] = []
+    taps = x.shape[1] // group * math.prod(p.g.kernel)
+    steps: list[Step] = [partial(columns[taps].fill, 1)] if columns.shape[0] > taps else []
     for sample, k, planes, first, count in blocks(p, x, group, rows):
-        steps += gathering(p, planes, columns, first, count, whole)
+        steps += gathering(p, planes, columns[:taps], first, count, whole)
         place = target[sample, k][:, first * row : (first + count) * row]
         steps.append(partial(np.matmul, weights[k], columns[:, : count * row], place))
     return steps

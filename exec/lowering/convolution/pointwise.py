@@ -13,27 +13,49 @@ from exec.lowering.convolution.problem import Convolution
 
 
 def pointwise(b: Builder, c: Convolution) -> None:
-    """out[n] = W·x[n], then the bias in place."""
-    n, channels = c.x.shape[:2]
+    """out[n, group] = W[group]·x[n, group], then the bias in place."""
+    (n, channels), group = c.x.shape[:2], c.group
     outputs, places = c.out.shape[1], math.prod(c.g.out)
-    x = b.shaped(c.x, (n, channels, places))
-    out = c.out.view(c.out.array.reshape(n, outputs, places))
-    weights = b.packs.get(c.source, "matrix", lambda: np.ascontiguousarray(c.weights.reshape(outputs, channels)))
-    b.emit(_product, out, b.constant(weights), x)
-    add_bias(b, c)
+    x = b.shaped(c.x, (n, group, channels // group, places))
+    out = c.out.view(c.out.array.reshape(n, group, outputs // group, places))
+    widens = c.bias is not None and channels * WIDENS <= outputs
+    weights = b.constant(matrices(b, c, biased=widens))
+    if widens:
+        b.emit(_widening, out, weights, x, b.scratch((group, channels // group + 1, places)))
+        return
+    b.emit(_product, out, weights, x)
+    if c.bias is not None:
+        b.emit(_add, c.out, b.constant(c.bias.reshape(-1, *[1] * c.g.rank)))
+
+
+WIDENS = 2
+"""Outputs per input channel from which on copying the input next to a row of ones beats a pass over the output for the bias."""
+
+
+def matrices(b: Builder, c: Convolution, *, biased: bool) -> Array:
+    """Weights as (group, M/group, K); biased, with a column more: a product with columns that end in a row of ones adds the bias."""
+    shape = (c.group, c.weights.shape[0] // c.group)
+    bias = c.bias if biased else None
+
+    def make() -> Array:
+        matrix = np.ascontiguousarray(c.weights.reshape(*shape, -1))
+        return matrix if bias is None else np.concatenate([matrix, bias.reshape(*shape, 1)], axis=2)
+
+    packed: Array = b.packs.get(c.source, ("rows", c.group, None if bias is None else bias.tobytes()), make)
+    return packed
+
+
+def _widening(out: Array, weights: Array, x: Array, room: Array) -> list[Step]:
+    steps: list[Step] = [partial(room[:, -1].fill, 1)]
+    for sample in range(x.shape[0]):
+        steps += [partial(np.copyto, room[:, :-1], x[sample]), partial(np.matmul, weights, room, out[sample])]
+    return steps
 
 
 def _product(out: Array, weights: Array, x: Array) -> Step:
     if x.shape[0] == 1:
         return partial(np.matmul, weights, x[0], out[0])
     return partial(np.matmul, weights, x, out)
-
-
-def add_bias(b: Builder, c: Convolution) -> None:
-    """Add the bias to the finished output."""
-    if c.bias is not None:
-        bias = b.constant(c.bias.reshape(-1, *[1] * c.g.rank))
-        b.emit(_add, c.out, bias)
 
 
 def _add(out: Array, bias: Array) -> Step:

@@ -75,7 +75,7 @@ def _on_integers(b: Builder, unit: Unit, x: Slot) -> bool:
 
 def choose(c: Convolution) -> str:
     """The algorithm for a shape."""
-    if c.g.pointwise and c.group == 1:
+    if c.g.pointwise and (c.group == 1 or c.weights.shape[1] > 1):
         return "pointwise"
     if c.group > 1 and c.weights.shape[1] == 1:
         return "depthwise"

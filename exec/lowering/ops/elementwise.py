@@ -222,7 +222,10 @@ def _powered(exponent: Array, out: Array, x: Array) -> Step:
 
 
 Passes = Callable[[Array, Array, Array, dict[str, Any]], Sequence[Step]]
-"""(out, x, scratch, attributes) -> calls; `out` may be `x`, `scratch` is neither."""
+"""(out, x, three arrays of their size, attributes) -> calls; `out` may be `x`, the others are neither."""
+
+BLOCK = 1 << 15
+"""Elements that all passes go over before the next: they stay in the cache."""
 
 
 def _scalar(x: Array, value: float) -> Array:
@@ -246,98 +249,79 @@ def _hard_sigmoid(out: Array, x: Array, scratch: Array, attributes: dict[str, An
 
 
 def _hard_swish(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
-    return [*_hard_sigmoid(scratch, x, scratch, {"alpha": 1 / 6, "beta": 0.5}), partial(np.multiply, x, scratch, out)]
+    t = scratch[0]
+    return [*_hard_sigmoid(t, x, scratch, {"alpha": 1 / 6, "beta": 0.5}), partial(np.multiply, x, t, out)]
 
 
 def _swish(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
+    """x·σ(αx) = h + h·tanh(αh), h = x/2: a third less than by way of exp, which numpy is slower at."""
+    half, t = _scalar(x, 0.5), scratch[0]
     alpha = float(attributes.get("alpha", 1.0))
-    one = _scalar(x, 1)
+    inner: list[Step] = [partial(np.tanh, t, scratch[1])]
+    if alpha != 1.0:
+        inner = [partial(np.multiply, t, _scalar(x, alpha), scratch[1]), partial(np.tanh, scratch[1], scratch[1])]
     return [
-        partial(np.multiply, x, _scalar(x, -alpha), scratch), partial(np.exp, scratch, scratch),
-        partial(np.add, scratch, one, scratch), partial(np.divide, x, scratch, out),
+        partial(np.multiply, x, half, t), *inner, partial(np.multiply, scratch[1], t, scratch[1]),
+        partial(np.add, scratch[1], t, out),
     ]  # fmt: skip
 
 
 def _leaky_relu(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
     alpha = float(attributes.get("alpha", 0.01))
     fold = np.maximum if alpha <= 1 else np.minimum
-    return [partial(np.multiply, x, _scalar(x, alpha), scratch), partial(fold, x, scratch, out=out)]
+    t = scratch[0]
+    return [partial(np.multiply, x, _scalar(x, alpha), t), partial(fold, x, t, out=out)]
 
 
 def _elu(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
-    zero, inf = _scalar(x, 0), _scalar(x, np.inf)
-    steps = [partial(clip_ufunc, x, _scalar(x, -np.inf), zero, scratch), partial(np.expm1, scratch, scratch)]
+    zero, inf, t = _scalar(x, 0), _scalar(x, np.inf), scratch[0]
+    steps = [partial(clip_ufunc, x, _scalar(x, -np.inf), zero, t), partial(np.expm1, t, t)]
     if attributes.get("alpha", 1.0) != 1.0:
-        steps.append(partial(np.multiply, scratch, _scalar(x, attributes["alpha"]), scratch))
-    return [*steps, partial(clip_ufunc, x, zero, inf, out), partial(np.add, out, scratch, out)]
+        steps.append(partial(np.multiply, t, _scalar(x, attributes["alpha"]), t))
+    return [*steps, partial(clip_ufunc, x, zero, inf, out), partial(np.add, out, t, out)]
 
 
-def _erf_polynomial(x: Array, scratch: Array, y: Array, scale: float) -> list[Step]:
-    """y = x·P((scale·x)²)·scale on clamped x, so that erf(scale·x) = tanh(y); `x` may not be `y`."""
+def _erf_polynomial(x: Array, y: Array, square: Array, t: Array, scale: float) -> list[Step]:
+    """y = x·P((scale·x)²)·scale on clamped x, so that erf(scale·x) = tanh(y)."""
     from exec.kernels.math.exponential import _ATANH_ERF, _FLAT_FROM
 
     limit = _FLAT_FROM / scale
     steps: list[Step] = [
-        partial(clip_ufunc, x, _scalar(x, -limit), _scalar(x, limit), y), partial(np.square, y, scratch),
+        partial(clip_ufunc, x, _scalar(x, -limit), _scalar(x, limit), y), partial(np.square, y, square),
     ]  # fmt: skip
     scaled = [_scalar(x, c * scale ** (2 * k + 1)) for k, c in enumerate(_ATANH_ERF)]
-    return [*steps, partial(_horner, y, scratch, scaled)]
+    return [*steps, *_horner(y, square, t, scaled)]
 
 
-def _horner(y: Array, square: Array, coefficients: Sequence[Array]) -> None:
-    """y ← y·P(square), by blocks that stay in the cache."""
-    flat, squares = y.reshape(-1), square.reshape(-1)
-    for start in range(0, flat.size, BLOCK):
-        part, s = flat[start : start + BLOCK], squares[start : start + BLOCK]
-        t = s * coefficients[-1]
-        for coefficient in coefficients[-2:0:-1]:
-            t += coefficient
-            t *= s
-        t += coefficients[0]
-        part *= t
-
-
-BLOCK = 1 << 15
+def _horner(y: Array, square: Array, t: Array, coefficients: Sequence[Array]) -> list[Step]:
+    """y ← y·P(square)."""
+    steps: list[Step] = [partial(np.multiply, square, coefficients[-1], t)]
+    for coefficient in coefficients[-2:0:-1]:
+        steps += [partial(np.add, t, coefficient, t), partial(np.multiply, t, square, t)]
+    return [*steps, partial(np.add, t, coefficients[0], t), partial(np.multiply, y, t, y)]
 
 
 def _erf(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
-    return [*_erf_polynomial(x, scratch, out, 1.0), partial(np.tanh, out, out)]
+    y, square, t = scratch
+    return [*_erf_polynomial(x, y, square, t, 1.0), partial(np.tanh, y, out)]
 
 
 def _gelu(out: Array, x: Array, scratch: Array, attributes: dict[str, Any]) -> Sequence[Step]:
-    return [partial(gelu_blocks, x.reshape(-1), out.reshape(-1), attributes.get("approximate", "none") == "tanh")]
-
-
-def gelu_blocks(x: Array, out: Array, by_tanh: bool) -> None:
-    """out ← x/2·(1 + erf(x/√2)), or its tanh form, by blocks: seventeen passes over one that stays in the cache."""
-    from exec.kernels.math.exponential import _ATANH_ERF, _FLAT_FROM
-
-    f = x.dtype.type
-    half = f(0.5)
-    if by_tanh:
+    """x/2·(1 + erf(x/√2)), or its tanh form."""
+    y, square, t = scratch
+    half = _scalar(x, 0.5)
+    if attributes.get("approximate", "none") == "tanh":
         linear = math.sqrt(2 / math.pi)
-        coefficients, limit = [f(linear), f(linear * 0.044715)], f(10.0)
+        steps: list[Step] = [
+            partial(clip_ufunc, x, _scalar(x, -10), _scalar(x, 10), y), partial(np.square, y, square),
+            *_horner(y, square, t, [_scalar(x, linear), _scalar(x, linear * 0.044715)]),
+        ]  # fmt: skip
     else:
-        scale = math.sqrt(0.5)
-        coefficients = [f(c * scale ** (2 * k + 1)) for k, c in enumerate(_ATANH_ERF)]
-        limit = f(_FLAT_FROM / scale)
-    y, square, t = (np.empty(min(BLOCK, x.size), x.dtype) for _ in range(3))
-    for start in range(0, x.size, BLOCK):
-        part = x[start : start + BLOCK]
-        n = part.size
-        a, s, p = y[:n], square[:n], t[:n]
-        clip_ufunc(part, -limit, limit, a)
-        np.square(a, s)
-        np.multiply(s, coefficients[-1], p)
-        for coefficient in coefficients[-2:0:-1]:
-            np.add(p, coefficient, p)
-            np.multiply(p, s, p)
-        np.add(p, coefficients[0], p)
-        np.multiply(p, a, p)
-        np.tanh(p, p)
-        np.multiply(part, half, a)
-        np.multiply(p, a, p)
-        np.add(p, a, out[start : start + n])
+        steps = _erf_polynomial(x, y, square, t, math.sqrt(0.5))
+    return [
+        *steps, partial(np.tanh, y, y), partial(np.multiply, x, half, t), partial(np.multiply, y, t, y),
+        partial(np.add, y, t, out),
+    ]  # fmt: skip
 
 
 SEVERAL: dict[str, Passes] = {
@@ -352,12 +336,22 @@ def several_passes(b: Builder, unit: Unit) -> bool:
     if x.dtype != np.float32:
         return False
     x = b.copied(x)
-    out = b.new(unit.outputs[0]) if unit.op == "Erf" else result(b, unit, x)
+    out = result(b, unit, x)
     if not out.contiguous:
         return False
     passes, attributes = SEVERAL[unit.op], unit.attributes
-    b.emit(lambda o, i, s: passes(o, i, s, attributes), out, x, b.scratch(x.shape, x.dtype))
+    b.emit(partial(_by_blocks, passes, attributes), out, x, b.scratch((3, min(x.size, BLOCK)), x.dtype))
     return True
+
+
+def _by_blocks(passes: Passes, attributes: dict[str, Any], out: Array, x: Array, scratch: Array) -> list[Step]:
+    """All passes over one part, then over the next: it stays in the cache."""
+    target, source = out.reshape(-1), x.reshape(-1)
+    steps: list[Step] = []
+    for start in range(0, source.size, BLOCK):
+        part = source[start : start + BLOCK]
+        steps += passes(target[start : start + BLOCK], part, scratch[:, : part.size], attributes)
+    return steps
 
 
 @lowering("PRelu")
