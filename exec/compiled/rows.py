@@ -84,6 +84,38 @@ def normalize(
             store_first(to + 4 * j, v, left)
 
 
+@kernel("i i i i i i i i f")
+def normalize_channels(
+    x: Any, out: Any, scale: Any, bias: Any, rows: Any, groups: Any, inner: Any, count: Any, epsilon: Any
+) -> Any:  # fmt: skip
+    """(x − mean)/√(var + ε) of contiguous rows of `inner` runs of `count`; each run has a scale and a bias of its own.
+
+    Row r takes those of group r modulo `groups`. The variance is summed from differences.
+    """
+    width = inner * count
+    for r in range(rows):
+        at, to = x + 4 * r * width, out + 4 * r * width
+        sums = fill(0.0)
+        for j in range(0, width, LANES):
+            sums = add(sums, load_first(at + 4 * j, min(LANES, width - j)))
+        mean = fill(total(sums) / width)
+        squares = fill(0.0)
+        for j in range(0, width, LANES):
+            left = min(LANES, width - j)
+            d = subtract(load_first(at + 4 * j, left), mean)
+            store_first(to + 4 * j, d, left)
+            d = load_first(to + 4 * j, left)  # lanes beyond the row are 0 − mean until they are read back
+            squares = fma(d, d, squares)
+        factor = 1.0 / math.sqrt(total(squares) / width + epsilon)
+        for k in range(inner):
+            channel = 4 * ((r % groups) * inner + k)
+            multiplier, offset = fill(get(scale + channel) * factor), fill(get(bias + channel))
+            part = to + 4 * k * count
+            for j in range(0, count, LANES):
+                left = min(LANES, count - j)
+                store_first(part + 4 * j, fma(load_first(part + 4 * j, left), multiplier, offset), left)
+
+
 @kernel("i i i i f")
 def sum_rows(x: Any, out: Any, rows: Any, count: Any, factor: Any) -> Any:
     """factor · Σ of each contiguous row, in four partial sums per lane: rounding grows with the longest of them."""

@@ -1,4 +1,4 @@
-"""LayerNormalization spelled out: mean, difference, mean of squares, root, quotient, scale, shift."""
+"""LayerNormalization spelled out: mean, difference, mean of squares, root, quotient, scale, shift; or instances of one axis, then those."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ def match_layer_norm(units: Units) -> None:
     for mean in list(units.list):
         if mean not in units.gone and is_op(mean, "ReduceMean"):
             _match(units, mean)
+    for instances in list(units.list):
+        if instances not in units.gone and is_op(instances, "InstanceNormalization"):
+            _match_instances(units, instances)
 
 
 def _match(units: Units, mean: Unit) -> None:
@@ -36,21 +39,36 @@ def _match(units: Units, mean: Unit) -> None:
     quotient = only_used_by(units, root.outputs[0], "Div")
     if quotient is None or quotient.inputs != [d, root.outputs[0]]:
         return
-    members = [mean, centred, square, variance, shifted, root, quotient]
-    scaled = only_used_by(units, quotient.outputs[0], "Mul")
-    scale = None if scaled is None else _vector(units, other_input(scaled, quotient.outputs[0]), spec.shape[-1])
+    _replace(units, [mean, centred, square, variance, shifted, root, quotient], x, spec.shape[-1], epsilon[1])
+
+
+def _match_instances(units: Units, instances: Unit) -> None:
+    """Over (N, C, length) with a scale of ones and no bias: each row on its own, as in a layer's."""
+    x, scale, bias = instances.inputs
+    spec, ones, zeros = units.specs.get(x), units.constant(scale), units.constant(bias)
+    if spec is None or spec.dtype != np.float32 or spec.ndim != 3 or ones is None or zeros is None:
+        return
+    if np.all(ones == 1) and not np.any(zeros):
+        _replace(units, [instances], x, spec.shape[-1], float(instances.attributes.get("epsilon", 1e-5)))
+
+
+def _replace(units: Units, members: list[Unit], x: int, length: int, epsilon: float) -> None:
+    """One unit for `members` and the scale and shift by vectors behind them."""
+    normalized = members[-1].outputs[0]
+    scaled = only_used_by(units, normalized, "Mul")
+    scale = None if scaled is None else _vector(units, other_input(scaled, normalized), length)
     if scaled is None or scale is None:
         return
     members.append(scaled)
     inputs = [x, scale]
     biased = only_used_by(units, scaled.outputs[0], "Add")
-    bias = None if biased is None else _vector(units, other_input(biased, scaled.outputs[0]), spec.shape[-1])
+    bias = None if biased is None else _vector(units, other_input(biased, scaled.outputs[0]), length)
     if biased is not None and bias is not None:
         members.append(biased)
         inputs.append(bias)
     inner = [n for m in members[:-1] for n in m.outputs]
     if private(units, inner, set(members)):
-        replace(units, members, "LayerNormalization", inputs, axis=-1, epsilon=epsilon[1])
+        replace(units, members, "LayerNormalization", inputs, axis=-1, epsilon=epsilon)
 
 
 def _over_last(units: Units, unit: Unit, rank: int) -> bool:

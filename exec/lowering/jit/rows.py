@@ -41,3 +41,16 @@ def _normalize(epsilon: float, centred: bool, out: Array, x: Array, scale: Array
         rows.normalize.compiled, address(x), address(out), address(scale), 0 if bias is None else address(bias), x.shape[0],
         x.shape[1], int(centred), epsilon,
     )  # fmt: skip
+
+
+def normalize_channels(b: Builder, out: Slot, x: Slot, scale: Slot, bias: Slot, epsilon: float) -> None:
+    """Each (sample, group) of contiguous x (N, G, inner, count) on its own; scale and bias (G, inner, 1)."""
+    b.emit(partial(_normalize_channels, epsilon), out, x, scale, bias, variant="compiled")
+
+
+def _normalize_channels(epsilon: float, out: Array, x: Array, scale: Array, bias: Array) -> Step:
+    samples, groups, inner, count = x.shape
+    return partial(
+        rows.normalize_channels.compiled, address(x), address(out), address(scale), address(bias), samples * groups, groups,
+        inner, count, epsilon,
+    )  # fmt: skip

@@ -260,6 +260,19 @@ def depth_to_space(b: Builder, unit: Unit) -> bool:
     return True
 
 
+@lowering("SpaceToDepth")
+def space_to_depth(b: Builder, unit: Unit) -> bool:
+    x, size = b.input(unit.inputs[0]), int(unit.attributes["blocksize"])
+    if x.ndim != 4 or x.constant is not None or x.size == 0:
+        return False
+    n, channels, height, width = x.shape
+    blocks = b.shaped(x, (n, channels, height // size, size, width // size, size))
+    turned = blocks.view(blocks.array.transpose(0, 3, 5, 1, 2, 4))
+    out = b.new(unit.outputs[0])
+    b.emit(_same, out.view(out.array.reshape(turned.shape)), turned)
+    return True
+
+
 @lowering("Tile")
 def tile(b: Builder, unit: Unit) -> bool:
     x = b.input(unit.inputs[0])

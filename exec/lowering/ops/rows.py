@@ -84,6 +84,61 @@ def _reduced(ufunc: Any, axes: tuple[int, ...], scale: np.float32 | None, out: A
     return steps
 
 
+BEFORE: dict[str, Any] = {
+    "ReduceL1": np.absolute,
+    "ReduceL2": np.square,
+    "ReduceSumSquare": np.square,
+    "ReduceLogSum": None,
+}
+"""What happens to every element before it is summed."""
+
+AFTER: dict[str, Any] = {"ReduceL2": np.sqrt, "ReduceLogSum": np.log}
+"""What happens to the sum."""
+
+
+@lowering(*BEFORE)
+def reduce_of(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    axes = reduced_axes(b, unit, x.ndim)
+    if x.dtype != F32 or not axes or x.size == 0 or x.constant is not None:
+        return False
+    out = b.new(unit.outputs[0])
+    target = reshaped(out.array, tuple(1 if axis in axes else n for axis, n in enumerate(x.shape)))
+    if target is None:
+        return False
+    before, after = BEFORE[unit.op], AFTER.get(unit.op)
+    if before is np.square and trailing(axes, x.ndim):
+        rows = b.shaped(x, (-1, math.prod(x.shape[axis] for axis in axes)))
+        b.emit(partial(_squares, after), out.view(out.array.reshape(-1)), rows)
+        return True
+    room = [] if before is None else [b.scratch(x.shape)]
+    b.emit(partial(_reduced_of, before, after, axes), out.view(target), x, *room)
+    return True
+
+
+def _squares(after: Any, out: Array, rows: Array) -> list[Step]:
+    steps: list[Step] = [partial(np.vecdot, rows, rows, out)]
+    return steps if after is None else [*steps, partial(after, out, out)]
+
+
+def _reduced_of(before: Any, after: Any, axes: tuple[int, ...], out: Array, x: Array, *room: Array) -> list[Step]:
+    source, steps = x, list[Step]()
+    for source in room:
+        steps.append(partial(before, x, source))
+    steps.append(partial(np.add.reduce, source, axis=axes, out=out, keepdims=True))
+    return steps if after is None else [*steps, partial(after, out, out)]
+
+
+@lowering("GlobalMaxPool")
+def global_max_pool(b: Builder, unit: Unit) -> bool:
+    x = b.input(unit.inputs[0])
+    if x.dtype != F32 or x.size == 0 or x.ndim < 3:
+        return False
+    axes = tuple(range(2, x.ndim))
+    b.emit(partial(_reduced, np.maximum, axes, None), b.new(unit.outputs[0]), x)
+    return True
+
+
 @lowering("GlobalAveragePool")
 def global_average_pool(b: Builder, unit: Unit) -> bool:
     x = b.input(unit.inputs[0])
@@ -95,7 +150,7 @@ def global_average_pool(b: Builder, unit: Unit) -> bool:
     return True
 
 
-@lowering("Softmax")
+@lowering("Softmax", "LogSoftmax")
 def softmax(b: Builder, unit: Unit) -> bool:
     x = b.input(unit.inputs[0])
     if x.dtype != F32 or x.size == 0:
@@ -111,14 +166,28 @@ def softmax(b: Builder, unit: Unit) -> bool:
     out = b.new_or_reused(unit.outputs[0], source) if shape == x.shape else b.new(unit.outputs[0])
     target = reshaped(out.array, shape)
     assert target is not None
+    peak = tuple(1 if k == axis else n for k, n in enumerate(shape))
+    if unit.op == "LogSoftmax":
+        b.emit(partial(_log_softmax, axis), out.view(target), source, b.scratch(peak), b.scratch(shape))
+        return True
     if b.jit and axis == len(shape) - 1 and source.contiguous and out.contiguous:
         from exec.lowering.jit import rows as jit
 
         jit.softmax(b, out.view(target), source)
         return True
-    peak = b.scratch(tuple(1 if k == axis else n for k, n in enumerate(shape)))
-    b.emit(partial(_softmax, axis), out.view(target), source, peak)
+    b.emit(partial(_softmax, axis), out.view(target), source, b.scratch(peak))
     return True
+
+
+def _log_softmax(axis: int, out: Array, x: Array, peak: Array, powers: Array) -> list[Step]:
+    return [
+        partial(np.maximum.reduce, x, axis=axis, out=peak, keepdims=True),
+        partial(np.subtract, x, peak, out),
+        partial(np.exp, out, powers),
+        partial(np.add.reduce, powers, axis=axis, out=peak, keepdims=True),
+        partial(np.log, peak, peak),
+        partial(np.subtract, out, peak, out),
+    ]
 
 
 def _softmax(axis: int, out: Array, x: Array, peak: Array) -> list[Step]:
