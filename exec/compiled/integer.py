@@ -214,7 +214,7 @@ def multiply_bytes(
     Rows of A are padded to whole words with any byte: the weights there are zero. Weights have one column more than n, of ones: its
     sums are what their zero points are multiplied with; so C has room for it.
     """
-    centre = 0
+    centre = flip
     if zero != 0:
         centre = get_byte(zero) ^ flip
     wide = n + 1 if weight_zeros != 0 else n

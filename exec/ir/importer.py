@@ -22,8 +22,9 @@ from exec.ir.records import Annotation, Initializer, Listed, Origin, Records
 from exec.ir.sorting import find_cycle
 from exec.ir.store import Store
 from exec.ir.tensor import Variable
-from exec.ir.tensorcheck import check_tensor
+from exec.ir.tensorcheck import check_sparse, check_tensor
 from exec.ir.tensors import in_training
+from exec.ir.typecheck import check_type
 from exec.ir.valuetypes import read_type
 from exec.ir.weights import SparseWeight, Weight
 
@@ -183,9 +184,12 @@ class Importer:
             is_dense = target is records.initializers
             weight = Weight(item, self.store) if is_dense else SparseWeight(item, self.store)
             if checks:
-                check_tensor(item if is_dense else item.values, self.store, self.findings, "initializer")
-                if not is_dense:
-                    check_tensor(item.indices, self.store, self.findings, "indices of sparse initializer")
+                if is_dense:
+                    check_tensor(item, self.store, self.findings, "initializer")
+                else:
+                    check_sparse(item, self.store, self.findings)
+                if not raw_name:
+                    self.findings.error("unnamed-initializer", scope.place, "one of its initializers has no name")
             tensor = names.get(raw_name)
             primary = tensor is None
             if tensor is None:
@@ -227,6 +231,10 @@ class Importer:
                 self.findings.error(
                     "duplicate-name", f"input {tensor.name!r}", f"two inputs of {scope.place} have this name"
                 )
+            if self.checks:
+                check_type(
+                    item.type, f"{declare or 'value'} {tensor.name!r}", self.findings, is_input=declare == "input" and scope.outer is None
+                )  # fmt: skip
             self._describe(tensor, item)
             target.append(Listed(tensor, item))
 

@@ -18,6 +18,7 @@ from exec.ir.node import Node
 from exec.ir.notes import Findings, Note
 from exec.ir.opsets import standard
 from exec.ir.protobuf import has_unknown_fields
+from exec.ir.schemacheck import check_node
 
 if TYPE_CHECKING:
     from exec.ir.model import Model
@@ -28,7 +29,6 @@ LONG_NAME = 1000
 _ODD_NAME = "its name is very long, or has characters that terminals, markup or shells act on"
 # What terminals, markup, templates, shells or file systems act on.
 _ODD_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff[{<%$`]|\\.\\.[/\\\\]")
-_BRANCHES = {"If": ("then_branch", "else_branch"), "Loop": ("body",), "Scan": ("body",), "SequenceMap": ("body",)}
 
 
 def check_model(model: Model, findings: Findings) -> None:
@@ -44,17 +44,22 @@ def check_model(model: Model, findings: Findings) -> None:
         findings.add(note)
     if not model.has_graph:
         findings.error("no-graph", "model", "it has no graph")
+    if model.ir_version < 1:
+        findings.error("ir-version", "model", "it has no IR version")
     imported = _check_imports(model.graph.import_domains or (), "model", findings)
     if not imported and model.ir_version >= 3 and model.graph.nodes:
-        findings.error("no-opset", "model", "it imports no operator set")
+        findings.error("no-opset", "model", "it imports no operator set (opset)")
+    if not model.graph.outputs and model.has_graph:
+        findings.note("no-output", "model", "it has no outputs: nothing in it is wanted")
+    called = {(function.domain or "", function.name) for function in model.functions}
     for graph in walk(model.graph):
-        _check_nodes(graph, imported, "model", findings)
+        _check_nodes(graph, imported, "model", findings, called)
     if model.functions:
         _Functions(model, findings).check()
     for function in model.functions:
         own = {standard(text(entry.domain)): int(entry.version) for entry in function.import_domains or ()}
         for graph in walk(function):
-            _check_nodes(graph, own, _place(function), findings)
+            _check_nodes(graph, own, _place(function), findings, called)
 
 
 def refuse(model: Model) -> None:
@@ -98,7 +103,9 @@ def _known_version(domain: str) -> int:
     return known.get(domain, 0)
 
 
-def _check_nodes(graph: Graph, imported: dict[str, int], place: str, findings: Findings) -> None:
+def _check_nodes(
+    graph: Graph, imported: dict[str, int], place: str, findings: Findings, called: set[tuple[str, str]]
+) -> None:
     odd = _ODD_CHARACTER.search
     for domain in sorted({node.domain for node in graph.nodes} - imported.keys()):
         if imported:
@@ -107,9 +114,16 @@ def _check_nodes(graph: Graph, imported: dict[str, int], place: str, findings: F
                 place,
                 f"it has nodes of {printable(domain or 'ai.onnx')} and imports no version of it",
             )
+    newest = {domain: _known_version(domain) for domain in imported}
     for node in graph.nodes:
-        if node.op in _BRANCHES and not node.domain:
+        domain = node.domain or ""
+        version = imported.get(domain, 0)
+        if 1 <= version <= newest.get(domain, 0) and (not called or (domain, node.op) not in called):
+            check_node(node, version, findings, in_function=place != "model")
+        if node.op == "If" and not domain:
             _check_branches(node, findings)
+        elif node.op == "Loop" and not domain:
+            _check_loop(node, findings)
         if odd(node.name) or len(node.name) > LONG_NAME:
             findings.note("odd-name", f"node {node.name[:40]!r}", _ODD_NAME)
         for tensor in node.outputs:
@@ -121,18 +135,24 @@ def _check_nodes(graph: Graph, imported: dict[str, int], place: str, findings: F
 
 
 def _check_branches(node: Node, findings: Findings) -> None:
-    for name in _BRANCHES[node.op]:
-        if name not in node.attrs:
-            findings.error("missing-branch", f"node {node.name or node.op!r}", f"{node.op} has no {name}")
-    if node.op == "Loop":
-        steps = _known(node.inputs[0]) if node.inputs and node.inputs[0].name else None
-        if steps is not None and steps.size == 1 and int(steps.reshape(-1)[0]) > MANY_STEPS:
-            findings.note(
-                "long-loop", f"node {node.name or node.op!r}", f"it may run {int(steps.reshape(-1)[0]):,} times"
+    for name in ("then_branch", "else_branch"):
+        branch = node.attrs.get(name)
+        if isinstance(branch, Graph) and len(branch.outputs) != len(node.outputs):
+            findings.error(
+                "branch-outputs",
+                f"node {node.name or node.op!r}",
+                f"its {name} has {len(branch.outputs)} outputs, the node {len(node.outputs)}",
             )
-        has_count = bool(node.inputs) and bool(node.inputs[0].name)
-        if not has_count and _never_stops(node):
-            findings.note("endless-loop", f"node {node.name or node.op!r}", "nothing ever stops it")
+
+
+def _check_loop(node: Node, findings: Findings) -> None:
+    where = f"node {node.name or node.op!r}"
+    steps = _known(node.inputs[0]) if node.inputs and node.inputs[0].name else None
+    if steps is not None and steps.size == 1 and int(steps.reshape(-1)[0]) > MANY_STEPS:
+        findings.note("long-loop", where, f"it may run {int(steps.reshape(-1)[0]):,} times")
+    has_count = bool(node.inputs) and bool(node.inputs[0].name)
+    if not has_count and _never_stops(node):
+        findings.note("endless-loop", where, "nothing ever stops it")
 
 
 def _known(tensor: Any) -> Any:

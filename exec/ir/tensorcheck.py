@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _RAW_AND_TYPED = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 _EXTERNAL = 1
 _STRING = 8
+_INT64 = 7
 
 # Types kept in int32_data, and the values that fit them. The others are bytes, which writers store signed or unsigned.
 _RANGES = {
@@ -48,6 +50,8 @@ def check_tensor(proto: Any, store: Store, findings: Findings, place: str) -> No
             findings.error("negative-dim", _where(proto, place), f"its shape is {list(dims)}")
             return
         count *= dim
+    if proto.HasField("segment"):
+        findings.error("segment", _where(proto, place), "it is a segment of a tensor, which nothing puts together")
     if proto.data_location == _EXTERNAL:
         _check_external(proto, store, findings, place)
     elif proto.HasField("raw_data"):
@@ -66,6 +70,55 @@ def check_tensor(proto: Any, store: Store, findings: Findings, place: str) -> No
             findings.error("two-data-fields", _where(proto, place), "it has raw data and typed data")
     else:
         _check_typed(proto, row, count, findings, place)
+
+
+def check_sparse(proto: Any, store: Store, findings: Findings) -> None:
+    """Add what is wrong with a SparseTensorProto: indices [NNZ] into the flat tensor or [NNZ, rank], ascending, each once."""
+    check_tensor(proto.values, store, findings, "initializer")
+    check_tensor(proto.indices, store, findings, "indices of sparse initializer")
+    where = f"sparse initializer {text(proto.values.name)!r}"
+    dims, shape = list(proto.dims), list(proto.indices.dims)
+    if any(dim < 0 for dim in dims):
+        findings.error("negative-dim", where, f"its shape is {dims}")
+        return
+    count = proto.values.dims[0] if len(proto.values.dims) == 1 else -1
+    if count < 0 or shape not in ([count], [count, len(dims)]) or proto.indices.data_type != _INT64:
+        findings.error(
+            "sparse-shape", where, f"its {list(proto.values.dims)} values have indices {shape}; {len(dims)} dims need int64 [N] or [N, {len(dims)}]"
+        )  # fmt: skip
+        return
+    indices = _inline(proto.indices, store)
+    if indices is None or indices.size != math.prod(shape):
+        return
+    if len(shape) == 2:
+        inside = bool(((indices.reshape(shape) >= 0) & (indices.reshape(shape) < np.array(dims, np.int64))).all())
+        flat = _flat(indices.reshape(shape), dims)
+    else:
+        inside = bool(((indices >= 0) & (indices < min(math.prod(dims), 2**63 - 1))).all())
+        flat = indices
+    if not inside:
+        findings.error("sparse-index", where, f"one of its indices lies outside {dims}")
+    elif flat.size > 1 and not bool((flat[1:] > flat[:-1]).all()):
+        findings.error("sparse-order", where, "its indices do not ascend")
+
+
+def _inline(proto: Any, store: Store) -> Any:
+    """The int64 values of a tensor that is in the file; None for one that is elsewhere or kept apart as large."""
+    if proto.data_location == _EXTERNAL:
+        return None
+    if not proto.HasField("raw_data"):
+        return np.asarray(proto.int64_data, np.int64)
+    if len(proto.raw_data) == 32 and store.raw_length(proto.raw_data) != 32:
+        return None
+    return np.frombuffer(proto.raw_data, "<i8") if len(proto.raw_data) % 8 == 0 else None
+
+
+def _flat(indices: Any, dims: list[int]) -> Any:
+    """Positions in the flat tensor, as Python integers where int64 could overflow."""
+    flat = np.zeros(len(indices), object if math.prod(dims) > 2**62 else np.int64)
+    for axis, dim in enumerate(dims):
+        flat = flat * dim + indices[:, axis]
+    return flat
 
 
 def _check_typed(proto: Any, row: dtypes.DType, count: int, findings: Findings, place: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from exec.arrays import Array
@@ -11,7 +9,7 @@ from exec.errors import ExecutionError
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
-_AT_ONCE = 64  # boxes
+_AT_ONCE = 64  # boxes, or regions
 
 
 @kernel("NonMaxSuppression", since=10)
@@ -128,52 +126,79 @@ def roi_align(
     if mode not in ("avg", "max"):
         raise ExecutionError(f"the mode '{mode}' is unknown", why="known are avg and max")
     half = coordinate_transformation_mode == "half_pixel"
-    y = np.zeros((rois.shape[0], x.shape[1], output_height, output_width), x.dtype)
-    for out, roi, entry in zip(y, rois, batch_indices, strict=True):
-        x1, y1, x2, y2 = (float(edge) * spatial_scale - 0.5 * half for edge in roi)
-        rows = _points(y1, y2, output_height, sampling_ratio, x.shape[2], half)
-        columns = _points(x1, x2, output_width, sampling_ratio, x.shape[3], half)
-        if rows[0].size and columns[0].size:
-            out[...] = (_mean if mode == "avg" else _largest)(x[entry], rows, columns)
-    return y
+    edges = rois.astype(np.float64) * spatial_scale - 0.5 * half
+    y = np.zeros((rois.shape[0], output_height, output_width, x.shape[1]), x.dtype)
+    if x.size:
+        planes = np.ascontiguousarray(x.transpose(0, 2, 3, 1))  # what one weight is for lies together
+        for start in range(0, y.shape[0] if y.size else 0, _AT_ONCE):
+            block = slice(start, start + _AT_ONCE)
+            rows = _Axis(edges[block, 1], edges[block, 3], output_height, sampling_ratio, x.shape[2], half)
+            columns = _Axis(edges[block, 0], edges[block, 2], output_width, sampling_ratio, x.shape[3], half)
+            (_means if mode == "avg" else _largest)(y[block], planes, batch_indices[block].tolist(), rows, columns)
+    return np.ascontiguousarray(y.transpose(0, 3, 1, 2))
 
 
-Points = tuple[Array, Array]
-"""Neighbour indices and weights, each (2, bins, points in a bin)."""
+class _Axis:
+    """One axis of every region: the points of its bins, by their number in a bin.
+
+    Each of `groups` is (regions, neighbour indices, weights), the latter two (regions, bins, 2 · points in a bin).
+    """
+
+    def __init__(self, start: Array, end: Array, bins: int, sampling: int, dim: int, half: bool) -> None:
+        self.bins, self.dim, self.count = bins, dim, start.size
+        length = end - start if half else np.maximum(end - start, 1.0)
+        each = np.full(start.size, sampling) if sampling > 0 else np.ceil(length / bins)
+        each = np.where(np.isfinite(each), each, 0).astype(np.int64)
+        self.groups = [
+            (which := np.flatnonzero(each == n), *self._points(start[which], length[which], n))
+            for n in np.unique(each[each > 0]).tolist()
+        ]
+
+    def _points(self, start: Array, length: Array, each: int) -> tuple[Array, Array]:
+        offsets = np.arange(self.bins)[:, None] + (np.arange(each) + 0.5) / each
+        place = start[:, None, None] + offsets * (length / self.bins)[:, None, None]
+        inside = (place >= -1) & (place <= self.dim)
+        place = np.clip(place, 0, self.dim - 1)
+        low = np.floor(place).astype(np.int64)
+        ratio = place - low
+        index = np.concatenate((low, np.minimum(low + 1, self.dim - 1)), axis=2)
+        return index, np.concatenate(((1 - ratio) * inside, ratio * inside), axis=2)
+
+    def averaging(self) -> tuple[Array, Array, Array]:
+        """Per region the matrix (bins, dim) that takes the axis to the means of the bins, and the part of the axis it sees."""
+        matrix = np.zeros((self.count, self.bins, self.dim))
+        first, last = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
+        for which, index, weights in self.groups:
+            first[which], last[which] = index.min(axis=(1, 2)), index.max(axis=(1, 2)) + 1
+            row = np.arange(which.size * self.bins).reshape(which.size, self.bins, 1) * self.dim
+            total = np.bincount(
+                (row + index).ravel(), (weights * (2 / index.shape[2])).ravel(), which.size * self.bins * self.dim
+            )
+            matrix[which] = total.reshape(which.size, self.bins, self.dim)
+        return matrix, first, last
 
 
-def _points(start: float, end: float, bins: int, sampling: int, dim: int, half: bool) -> Points:
-    length = end - start if half else max(end - start, 1.0)
-    each = sampling if sampling > 0 else max(math.ceil(length / bins), 0)
-    place = start + (np.arange(bins)[:, None] + (np.arange(each) + 0.5) / max(each, 1)) * (length / bins)
-    inside = (place >= -1) & (place <= dim)
-    place = np.clip(place, 0, dim - 1)
-    low = np.floor(place).astype(np.int64)
-    ratio = place - low
-    weights = np.stack((1 - ratio, ratio)) * inside
-    return np.stack((low, np.minimum(low + 1, dim - 1))), weights
+def _means(y: Array, planes: Array, entries: list[int], rows: _Axis, columns: _Axis) -> None:
+    (down, top, bottom), (across, left, right) = rows.averaging(), columns.averaging()
+    down, across = down.astype(y.dtype), across.astype(y.dtype)
+    spans = zip(entries, top.tolist(), bottom.tolist(), left.tolist(), right.tolist(), strict=True)
+    for k, (entry, y0, y1, x0, x1) in enumerate(spans):
+        seen = planes[entry, y0:y1, x0:x1]
+        band = down[k, :, y0:y1] @ seen.reshape(y1 - y0, -1)
+        np.matmul(across[k, :, x0:x1], band.reshape(rows.bins, x1 - x0, -1), out=y[k])
 
 
-def _mean(x: Array, rows: Points, columns: Points) -> Array:
-    (top, down), (left, across) = _averaging(rows, x), _averaging(columns, x)
-    seen = x[:, top : top + down.shape[1], left : left + across.shape[1]]
-    return np.asarray((down @ seen) @ across.T)
-
-
-def _averaging(points: Points, like: Array) -> tuple[int, Array]:
-    """Where the seen part of an axis begins, and the matrix (bins, length) that takes it to the means of the bins."""
-    index, weights = points
-    start, end = int(index.min()), int(index.max()) + 1
-    matrix = np.zeros((index.shape[1], end - start))
-    np.add.at(matrix, (np.arange(index.shape[1])[:, None], index - start), weights / index.shape[2])
-    return start, matrix.astype(like.dtype)
-
-
-def _largest(x: Array, rows: Points, columns: Points) -> Array:
-    best = None
-    for row_index, row_weight in zip(*rows, strict=True):
-        for column_index, column_weight in zip(*columns, strict=True):
-            taken = x[:, row_index[:, :, None, None], column_index]
-            seen = (taken * (row_weight[:, :, None, None] * column_weight).astype(x.dtype)).max(axis=(2, 4))
-            best = seen if best is None else np.maximum(best, seen)
-    return np.asarray(best)
+def _largest(y: Array, planes: Array, entries: list[int], rows: _Axis, columns: _Axis) -> None:
+    down = {
+        int(k): (i, w) for which, index, weights in rows.groups for k, i, w in zip(which, index, weights, strict=True)
+    }
+    across = {
+        int(k): (i, w)
+        for which, index, weights in columns.groups
+        for k, i, w in zip(which, index, weights, strict=True)
+    }
+    for k in down.keys() & across.keys():
+        (i, row_weights), (j, column_weights) = down[k], across[k]
+        taken = planes[entries[k]][i[:, :, None, None], j]
+        weights = row_weights[:, :, None, None] * column_weights
+        y[k] = (taken * weights.astype(y.dtype)[..., None]).max(axis=(1, 3))

@@ -155,3 +155,34 @@ def test_a_dynamically_quantized_lstm(hidden: int, length: int, ways: int, seed:
         {{ y, h, c = com.microsoft.DynamicQuantizeLSTM<hidden_size = {hidden}, direction = "{direction}">(x, w, r, b, , , , , ws, wz, ws, wz) }}"""
     model = proto(text, **weights)
     agree(model, {"x": rng.normal(size=(length, 1, width)).astype("f")}, fuse=(True,), tolerance=1e-3)
+
+
+@settings(max_examples=30)
+@given(batch=st.sampled_from([(), (2,), (2, 3)]), rows=st.integers(1, 9), depth=st.sampled_from([1, 7, 64, 257, 258, 700, 1100]), columns=st.integers(1, 9),
+       kinds=st.tuples(st.sampled_from(["u1", "i1"]), st.sampled_from(["u1", "i1"])), constant=st.booleans(), extreme=st.booleans(),
+       zeros=st.sampled_from(["none", "first", "both", "columns"]), seed=SEEDS)  # fmt: skip
+def test_products_of_bytes_are_exact(
+    batch: Any, rows: int, depth: int, columns: int, kinds: Any, constant: bool, extreme: bool, zeros: str, seed: int, proto: Any, agree: Any
+) -> None:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    limits = [np.iinfo(kind) for kind in kinds]
+    shapes = [(*batch, rows, depth), (depth, columns) if constant else (*batch, depth, columns)]
+    x, y = (
+        rng.integers(i.max - 1 if extreme else i.min, i.max + 1, s).astype(i.dtype)
+        for i, s in zip(limits, shapes, strict=True)
+    )
+    weights: dict[str, Any] = {"y": y} if constant else {}
+    count = columns if zeros == "columns" else None
+    if zeros != "none":
+        weights["xz"] = np.asarray(limits[0].min if extreme else limits[0].max - 9, limits[0].dtype)
+    if zeros in ("both", "columns"):
+        weights["yz"] = rng.integers(limits[1].min, limits[1].max + 1, count).astype(limits[1].dtype)
+    names = ["x", "y", *(n for n in ("xz", "yz") if n in weights)]
+    model = proto("g (float x) => (int32 t) { t = Identity(x) }", **{n: np.asarray(v) for n, v in weights.items()})
+    del model.graph.node[:], model.graph.input[:]
+    model.graph.node.append(helper.make_node("MatMulInteger", names, ["t"]))
+    feeds = {"x": x} if constant else {"x": x, "y": y}
+    model.graph.input.extend(
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in feeds.items()
+    )
+    agree(model, feeds, engine="reference", fuse=(True,), tolerance=0.0)

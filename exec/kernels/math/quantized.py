@@ -42,11 +42,21 @@ def qlinear_matmul(
 
 
 def exact_product(a: Array, b: Array) -> Array:
-    """The product of float32 matrices of whole numbers: in float64 where a sum may pass what float32 holds."""
-    bound = a.shape[-1] * float(np.max(np.abs(a), initial=0)) * float(np.max(np.abs(b), initial=0))
-    if bound < EXACT_IN_FLOAT32:
+    """The product of float32 matrices of whole numbers: in parts where a sum may pass what float32 holds, and those in float64."""
+    largest = float(np.max(np.abs(a), initial=0)) * float(np.max(np.abs(b), initial=0))
+    depth = int((EXACT_IN_FLOAT32 - 1) // largest) if largest else a.shape[-1]
+    if a.shape[-1] <= depth:
         return np.asarray(np.matmul(a, b))
-    return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)))
+    if depth < SHORTEST_PART or b.ndim < 2:
+        return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)))
+    total: Array = np.matmul(a[..., :depth], b[..., :depth, :]).astype(np.float64)
+    for start in range(depth, a.shape[-1], depth):
+        total += np.matmul(a[..., start : start + depth], b[..., start : start + depth, :])
+    return total
+
+
+SHORTEST_PART = 64
+"""Below, a product in float64 costs less than the parts."""
 
 
 def _centred(x: Array, zero: Array | None) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -227,13 +228,24 @@ def _whole(out: Array, x: Array) -> Step:
 
 @lowering("MatMulInteger")
 def matmul_integer(b: Builder, unit: Unit) -> bool:
-    x, w = b.input(unit.inputs[0]), b.units.constant(unit.inputs[1])
-    zero = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
-    zeros = b.units.constant(unit.inputs[3]) if unit.input(3) >= 0 else None
-    if w is None or w.ndim != 2 or x.ndim < 2 or x.dtype not in BYTE or w.dtype not in BYTE or x.size == 0:
+    x, y = b.input(unit.inputs[0]), b.input(unit.inputs[1])
+    zeros = [b.input(unit.inputs[k]) if unit.input(k) >= 0 else None for k in (2, 3)]
+    if x.ndim < 2 or y.ndim < 2 or x.dtype not in BYTE or y.dtype not in BYTE or 0 in (*x.shape, *y.shape):
         return False
-    if (unit.input(3) >= 0 and zeros is None) or (zero is not None and zero.size != 1):
+    if any(zero is not None and zero.size != 1 for zero in zeros[:1]):
         return False
+    if y.constant is not None and y.ndim == 2 and (zeros[1] is None or zeros[1].constant is not None):
+        return _by_integer_weight(b, unit, x, y.constant, zeros[0], None if zeros[1] is None else zeros[1].constant)
+    if zeros[1] is not None and zeros[1].size != 1:
+        return False
+    depth = EXACT // (255 * 255) - 1
+    cuts = [slice(k, min(k + depth, x.shape[-1])) for k in range(0, x.shape[-1], depth)]
+    _in_parts(b, b.new(unit.outputs[0]), _centred(b, x, zeros[0]), _centred(b, y, zeros[1]), cuts)
+    return True
+
+
+def _by_integer_weight(b: Builder, unit: Unit, x: Slot, w: Array, zero: Slot | None, zeros: Array | None) -> bool:
+    """Rows of x times one matrix of known bytes."""
     rows = math.prod(x.shape[:-1])
     out = b.new(unit.outputs[0])
     if not out.contiguous:
@@ -246,12 +258,44 @@ def matmul_integer(b: Builder, unit: Unit) -> bool:
         if multiply(b, result, flat, zero, w, zeros):
             return True
     centred = _centred_weights(b, w, zeros, 1)
-    if int(np.abs(centred).sum(axis=0).max()) * 255 >= EXACT:
-        return False
-    carried = b.scratch(result.shape)
-    product(b, carried, _centred(b, flat, zero), centred, transposed=False)
-    b.emit(_whole, result, carried)
+    cuts = _exact_cuts(centred)
+    if len(cuts) == 1:
+        carried = b.scratch(result.shape)
+        product(b, carried, _centred(b, flat, zero), centred, transposed=False)
+        b.emit(_whole, result, carried)
+    else:
+        _in_parts(b, result, _centred(b, flat, zero), b.constant(centred), cuts)
     return True
+
+
+def _exact_cuts(weights: Array) -> list[slice]:
+    """Parts of the rows of (K, N) weights whose products with bytes sum exactly in float32."""
+    reach = np.abs(weights).astype(np.int64) * 255
+    cuts, start, total = [], 0, np.zeros(weights.shape[1], np.int64)
+    for k, row in enumerate(reach):
+        total = total + row
+        if total.max(initial=0) >= EXACT:
+            cuts.append(slice(start, k))
+            start, total = k, row
+    return [*cuts, slice(start, len(reach))]
+
+
+def _in_parts(b: Builder, out: Slot, x: Slot, y: Slot, cuts: Sequence[slice]) -> None:
+    """out = x·y on whole numbers in floats, one exact part of the inner axis after the other."""
+    b.emit(partial(_summed, cuts), out, x, y, b.scratch(out.shape), b.scratch(out.shape, out.dtype))
+
+
+def _summed(cuts: Sequence[slice], out: Array, x: Array, y: Array, carried: Array, whole: Array) -> list[Step]:
+    steps: list[Step] = []
+    for cut in cuts:
+        target = whole if steps else out
+        steps += [
+            partial(np.matmul, x[..., cut], y[..., cut, :], carried),
+            partial(np.copyto, target, carried, casting="unsafe"),
+        ]
+        if target is whole:
+            steps.append(partial(np.add, out, whole, out))
+    return steps
 
 
 def signed_weights(weights: Array, zeros: Array | None, outputs: int) -> tuple[Array, Array | None]:

@@ -1,0 +1,175 @@
+"""Whether a node is what the specification says of its operator: inputs, outputs and attributes. No value is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import onnx
+
+from exec.ir.names import is_utf8, printable, text
+from exec.ir.node import Node
+from exec.ir.notes import Findings
+
+A = onnx.AttributeProto
+# onnxruntime's optimizer writes these into the default domain, whatever opset the model imports.
+_OF_ONNXRUNTIME = frozenset(
+    ("Affine", "Crop", "DynamicSlice", "GivenTensorFill", "ImageScaler", "LayerNormalization", "ParametricSoftplus",
+     "Scale", "ScaledTanh", "SimplifiedLayerNormalization", "ThresholdedRelu")
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What a schema asks of a node; ONNX's OpSchema without its cost per access.
+
+    least_inputs, most_inputs, least_outputs, most_outputs   how many stand in the node, absent ones included
+    attributes                                               name → AttributeProto type
+    required                                                 attributes without a default
+    """
+
+    least_inputs: int
+    most_inputs: int
+    least_outputs: int
+    most_outputs: int
+    attributes: dict[str, int]
+    required: frozenset[str]
+    is_deprecated: bool
+
+
+@lru_cache(maxsize=4096)
+def contract(op: str, domain: str, opset: int) -> Contract | None:
+    """The contract of an operator at an opset; None where the specification has none."""
+    if not _has(op, domain):
+        return None
+    try:
+        schema = onnx.defs.get_schema(op, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+    attributes: dict[str, Any] = dict(schema.attributes)
+    return Contract(
+        schema.min_input,
+        schema.max_input,
+        schema.min_output,
+        schema.max_output,
+        {name: int(attribute.type.value) for name, attribute in attributes.items()},
+        frozenset(name for name, attribute in attributes.items() if attribute.required),
+        schema.deprecated,
+    )
+
+
+def _has(op: str, domain: str) -> bool:
+    """Whether any version of the specification has an operator; names that are not UTF-8 cannot even be asked for."""
+    return is_utf8(op) and is_utf8(domain) and bool(onnx.defs.has(op, domain))
+
+
+def check_node(node: Node, opset: int, findings: Findings, *, in_function: bool) -> None:
+    """Add what a node has against its schema at `opset`; an operator without one is told by `check_known`."""
+    proto = node._o
+    if proto is None:
+        return
+    if not node.op:
+        findings.error("no-op-type", _where(node), "it has no operator type")
+        return
+    found = contract(node.op, node.domain or "", opset)
+    attributes = proto.attribute
+    if found is None:
+        _check_known(node, opset, findings)
+    else:
+        if found.is_deprecated:
+            findings.note("removed-op", _where(node), f"opset {opset} no longer has {printable(node.op)}")
+        inputs, outputs = proto.input, proto.output
+        given = len(inputs)
+        while given > found.most_inputs and not inputs[given - 1]:
+            given -= 1
+        if given > found.most_inputs or given < found.least_inputs:
+            findings.error("input-count", _where(node), _counts("input", given, found.least_inputs, found.most_inputs))
+        given = len(outputs)
+        if given > found.most_outputs or given < found.least_outputs:
+            findings.error(
+                "output-count", _where(node), _counts("output", given, found.least_outputs, found.most_outputs)
+            )
+        if found.required or attributes:
+            _check_attributes(node, attributes, found, findings)
+    if attributes:
+        _check_form(node, attributes, findings, in_function)
+
+
+def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Findings) -> None:
+    missing = found.required
+    for item in attributes:
+        name = text(item.name)
+        missing = missing - {name}
+        wanted = found.attributes.get(name)
+        if wanted is None:
+            if not name.startswith("__"):  # names reserved for tools
+                findings.error(
+                    "unknown-attribute", _where(node), f"{printable(node.op)} has no attribute {printable(name)!r}"
+                )
+        elif item.type and item.type != wanted:
+            findings.error(
+                "attribute-type",
+                _where(node),
+                f"attribute {printable(name)!r} is {_kind(item.type)}, where {printable(node.op)} has {_kind(wanted)}",
+            )
+    for name in sorted(missing):
+        findings.error("missing-attribute", _where(node), f"it has no {name}, which {printable(node.op)} needs")
+
+
+def _check_form(node: Node, attributes: Any, findings: Findings, in_function: bool) -> None:
+    """What holds for the attributes of every node, known or not."""
+    seen = set()
+    for item in attributes:
+        name = text(item.name)
+        if name in seen:
+            findings.error("duplicate-attribute", _where(node), f"it has attribute {printable(name)!r} twice")
+        seen.add(name)
+        if not name:
+            findings.error("unnamed-attribute", _where(node), "one of its attributes has no name")
+        if item.ref_attr_name:
+            if not in_function:
+                findings.error(
+                    "attribute-reference",
+                    _where(node),
+                    f"attribute {printable(name)!r} refers to an attribute of a function, and is in none",
+                )
+        elif not item.type:
+            findings.error("attribute-type", _where(node), f"attribute {printable(name)!r} has no type")
+
+
+def _check_known(node: Node, opset: int, findings: Findings) -> None:
+    domain = node.domain or ""
+    if _has(node.op, domain):
+        if not domain and node.op in _OF_ONNXRUNTIME:
+            return
+        first = min(schema.since_version for schema in onnx.defs.get_all_schemas_with_history() if _is(schema, node))
+        findings.error(
+            "newer-op",
+            _where(node),
+            f"{printable(node.op)} exists since opset {first}, and the model imports {opset}",
+        )
+    elif not domain and node.op not in _OF_ONNXRUNTIME:
+        findings.note(
+            "unknown-op", _where(node), f"no version of ONNX up to {onnx.defs.onnx_opset_version()} has this operator"
+        )
+
+
+def _is(schema: Any, node: Node) -> bool:
+    return bool(schema.name == node.op and schema.domain == (node.domain or ""))
+
+
+def _counts(what: str, given: int, least: int, most: int) -> str:
+    takes = f"{least}" if least == most else f"{least} or more" if most > 1000 else f"{least} to {most}"
+    return f"it has {given} {what}{'' if given == 1 else 's'} and its operator takes {takes}"
+
+
+def _kind(code: int) -> str:
+    try:
+        return str(A.AttributeType.Name(code)).lower()
+    except ValueError:
+        return f"of type {code}"
+
+
+def _where(node: Node) -> str:
+    return f"node {printable(node.name or node.op)!r}"
