@@ -21,7 +21,7 @@ from tui.theme import DARK, LIGHT, textual_theme
 from tui.views import registry
 from tui.views.view import View
 from tui.widgets.filterbar import FilterBar
-from tui.widgets.frame import Bar, Keys, Tabs
+from tui.widgets.frame import Bar, Floor, Keys, Tabs
 from workbench.bench import Bench
 from workbench.nodes import NodeId
 from workbench.render import units
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _EAGER = 20_000
 """Models of more nodes are checked and tried when their screen is looked at, not before."""
+
+_FLOOR_ROWS = 30
+"""A lower screen gives the row of the bottom rule to its panes."""
 
 
 class WorkbenchApp(App[None]):
@@ -46,7 +49,7 @@ class WorkbenchApp(App[None]):
     TITLE = "owb"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = bindings()  # type: ignore[assignment]
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-slim"), (100, "-wide"), (130, "-full"), (160, "-huge")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-slim"), (100, "-wide"), (130, "-full"), (160, "-huge")]
 
     def __init__(
         self, path: str | Path, *, theme: str = "owb-dark", data: str | None = None, child: bool = False
@@ -66,7 +69,8 @@ class WorkbenchApp(App[None]):
         self.cursor: NodeId | None = None
         self._trail: list[tuple[str, NodeId | None]] = []
         self._ahead: list[tuple[str, NodeId | None]] = []
-        self._message: list[Span] = []
+        self._said: dict[str, list[Span]] = {}
+        self._passing = False  # what the message row shows is over with the next key
         self.current = "overview"
         self._complete, self._screens_made = False, asyncio.Event()
         self.animation_level = "none"
@@ -78,6 +82,7 @@ class WorkbenchApp(App[None]):
         yield Tabs(id="tabs")
         with ContentSwitcher(initial="overview", id="screens"):
             yield registry.make("overview")
+        yield Floor(id="floor")
         yield FilterBar(id="message")
         yield Keys(id="footer")
 
@@ -116,6 +121,7 @@ class WorkbenchApp(App[None]):
             self.child = bench.runner = Child(bench)
         self._trail.clear()
         self._ahead.clear()
+        self._said.clear()
         self.watch_file = files.Watch(bench.path)
         self.say(f"Opened in {units.duration(bench.opened_ns)}.")
         self.state_changed()
@@ -180,6 +186,7 @@ class WorkbenchApp(App[None]):
     def _learnt(self, bench: Bench) -> None:
         if bench is self.bench:
             self.view().learnt()
+            self.refresh_frame()
 
     # ── screens ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -196,6 +203,7 @@ class WorkbenchApp(App[None]):
             self.cursor = node
         self.current = name
         self.query_one("#screens", ContentSwitcher).current = name
+        self._say_again()
         if self.bench is not None:
             self.view().arrived()
         self.refresh_frame()
@@ -255,7 +263,10 @@ class WorkbenchApp(App[None]):
         self.query_one("#header", Bar).show(*self._header())
         badges = {"passes": str(self.bench.b)} if self.bench is not None and self.bench.b else {}
         self.query_one(Tabs).show_tabs(self.current, badges, self.size.width)
+        self.query_one(Floor).show_faces(self.view().FACES, self.view().face)
         self.refresh_footer()
+        if not self._passing and self.current not in self._said:
+            self._say_again()
 
     def refresh_footer(self) -> None:
         """The focused pane's keys."""
@@ -290,13 +301,25 @@ class WorkbenchApp(App[None]):
         return left, right
 
     def on_resize(self) -> None:
+        self.query_one(Floor).display = self.size.height >= _FLOOR_ROWS
         self.refresh_frame()
 
-    def say(self, text: str, token: str = "fg") -> None:
-        """Put a sentence into the message row."""
-        self._message = [(" " + display_name(text), token)]
-        bar = self.query_one(FilterBar)
-        bar.say(self._message)
+    def say(self, text: str, token: str = "fg", *, passing: bool = False) -> None:
+        """Put a sentence into the message row; it belongs to this screen and stands there again when one comes back.
+
+        passing   it is over with the next key: the answer to a key that could do nothing, the state of work
+        """
+        line: list[Span] = [(" " + display_name(text), token)]
+        self._passing = passing
+        if not passing:
+            self._said[self.current] = line
+        self.query_one(FilterBar).say(line)
+
+    def _say_again(self) -> None:
+        """The screen's own sentence, in place of one that is over."""
+        self._passing = False
+        said = self._said.get(self.current) or [(" " + display_name(self.view().sentence()), "dim")]
+        self.query_one(FilterBar).say(said)
 
     # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -311,14 +334,16 @@ class WorkbenchApp(App[None]):
         view = self.view()
         reason = view.why_not(action_id) or self.why_not(action_id)
         if reason:
-            self.say(f"{BY_ID[action_id].text}: {reason}", "warn")
+            self.say(f"{BY_ID[action_id].text}: {reason}", "warn", passing=True)
             return
+        if self._passing and self.bridge.busy is None:
+            self._say_again()
         handler = view.handler(action_id) or getattr(self, "do_" + action_id.replace(".", "_").replace("-", "_"), None)
         if handler is None:
             if action_id.startswith("go."):
                 self.go(action_id.removeprefix("go."))
             else:
-                self.say(f"{BY_ID[action_id].text}: nothing here", "dim")
+                self.say(f"{BY_ID[action_id].text}: nothing here", "dim", passing=True)
             return
         handler()
 
@@ -440,7 +465,7 @@ class WorkbenchApp(App[None]):
     def do_job_cancel(self) -> None:
         job = self.bridge.cancel()
         if job is not None:
-            self.say(f"stopping {job.text}", "warn")
+            self.say(f"stopping {job.text}", "warn", passing=True)
 
     def do_copy_name(self) -> None:
         self._copy(self.view().copy_text())
@@ -498,7 +523,7 @@ class WorkbenchApp(App[None]):
 
     def on_job_started(self, message: JobStarted) -> None:
         if not message.quiet:
-            self.say(f"{message.text} …")
+            self.say(f"{message.text} …", passing=True)
         self.refresh_frame()
 
     def on_job_progress(self, message: JobProgress) -> None:
@@ -509,7 +534,7 @@ class WorkbenchApp(App[None]):
             if message.total
             else str(message.done or "")
         )
-        self.say(f"{message.text}  {count}  {seconds}  ctrl+c stops")
+        self.say(f"{message.text}  {count}  {seconds}  ctrl+c stops", passing=True)
 
     def on_job_settled(self, message: JobSettled) -> None:
         """Deliver on the app's own thread."""
@@ -519,6 +544,8 @@ class WorkbenchApp(App[None]):
     def on_job_ended(self, message: JobEnded) -> None:
         if message.stopped:
             self.say(f"stopped: {message.text}; nothing was changed", "warn")
+        elif not message.quiet and self._passing:
+            self._say_again()
         self.refresh_frame()
 
     def on_job_failed(self, message: JobFailed) -> None:

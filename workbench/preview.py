@@ -47,13 +47,14 @@ def pictures(found: Preview, place: Application) -> tuple[list[str], list[str]]:
     outs = {t.name for r in gone for t in found.before.table.node[r].outputs}
     came = came or [r for r in range(len(after)) if outs.intersection(t.name for t in after.node[r].outputs)]
     kept = {r for r in came if after.label(r) in names and after.label(r) not in sources}
-    return _drawn(found.before, gone, "−", ()), _drawn(found.after, came, "+", kept)
+    before = _drawn(found.before, gone, "−", ()) if gone else [f"− {display_name(place.node)}, without a name"]
+    return before, _drawn(found.after, came, "+", kept)
 
 
 def _drawn(lookup: Lookup, rows: Sequence[int], sign: str, plain: Sequence[int] | set[int]) -> list[str]:
     table = lookup.table
     if not rows:
-        return ["nothing is left here"] if sign == "+" else ["this place is in no node"]
+        return ["nothing is left here"]
     around = [r for r in near(table, rows, 1) if table.op[r] != "Constant"][:_MOST]
     place = {id(table.node[r]): k for k, r in enumerate(around)}
     edges = {

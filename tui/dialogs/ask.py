@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui.dialogs.dialog import Dialog
 from tui.line import Line
+from tui.widgets.field import Field
 
 
 class AskDialog(Dialog[str]):
     """Returns the text, stripped; None for esc or nothing."""
 
-    DEFAULT_CSS = "AskDialog Input { border: none; height: 1; padding: 0; background: $panel; }"
     hint = "enter accepts   esc closes"
 
     def __init__(self, title: str, about: list[Line], value: str) -> None:
         super().__init__()
         self.title_text, self.about = title, about
-        self.entry = Input(value)
+        self.entry = Field(value)
 
     def extra(self) -> list[Widget]:
         return [self.entry]
@@ -30,6 +29,6 @@ class AskDialog(Dialog[str]):
     def lines(self, width: int) -> list[Line]:
         return [*self.about, []]
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         """enter: the text as it stands."""
         self.dismiss(event.value.strip() or None)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from textual.binding import Binding
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui.dialogs.dialog import Dialog
 from tui.line import Line, fit
+from tui.widgets.field import Field
 from tui.widgets.rows import Rows
 from workbench.render import units
 from workbench.render.text import display_name
@@ -24,7 +24,7 @@ class OpenDialog(Dialog[tuple[str, Path]]):
 
     DEFAULT_CSS = """
     OpenDialog > Vertical { width: 96; }
-    OpenDialog Rows { height: 14; } OpenDialog Input { border: none; height: 1; padding: 0; background: $panel; } OpenDialog Text { display: none; }
+    OpenDialog Rows { height: 14; } OpenDialog Text { display: none; }
     """
     BINDINGS = [
         Binding("down", "move(1)", show=False, priority=True),
@@ -38,7 +38,7 @@ class OpenDialog(Dialog[tuple[str, Path]]):
     def __init__(self, here: Path, *, second: bool = False) -> None:
         super().__init__()
         self.here, self.as_second = here.resolve(), second
-        self.entry, self.rows = Input(placeholder="a path"), Rows()
+        self.entry, self.rows = Field(placeholder="a path"), Rows()
         self.found: list[tuple[Path, str]] = []
         if second:
             self.title_text = "A second file for B"
@@ -50,7 +50,7 @@ class OpenDialog(Dialog[tuple[str, Path]]):
         self._list("")
         self.entry.focus()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Field.Changed) -> None:
         self._list(event.value)
 
     def _list(self, typed: str) -> None:

@@ -6,19 +6,19 @@ from typing import Any
 
 from textual.binding import Binding
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui.actions import ACTIONS, Action
 from tui.dialogs.dialog import Dialog
 from tui.line import Line, fit
 from tui.views.view import View
+from tui.widgets.field import Field
 from tui.widgets.rows import Rows
 
 
 class PaletteDialog(Dialog[str]):
     """Returns the id of the chosen action, or a command line as it was typed."""
 
-    DEFAULT_CSS = "PaletteDialog Rows { height: 16; } PaletteDialog Input { border: none; height: 1; padding: 0; background: $background; } PaletteDialog Text { display: none; }"
+    DEFAULT_CSS = "PaletteDialog Rows { height: 16; } PaletteDialog Text { display: none; }"
     BINDINGS = [
         Binding("down", "move(1)", show=False, priority=True),
         Binding("up", "move(-1)", show=False, priority=True),
@@ -30,7 +30,7 @@ class PaletteDialog(Dialog[str]):
         super().__init__()
         self.view = view
         self.entry, self.rows = (
-            Input(placeholder="words of a command, or a line: optimize A --passes fuse-conv-bn -o out.onnx"),
+            Field(placeholder="words of a command, or a line: optimize A --passes fuse-conv-bn -o out.onnx"),
             Rows(),
         )
         self.found: list[Action] = []
@@ -42,7 +42,7 @@ class PaletteDialog(Dialog[str]):
         self.entry.focus()
         self._search("")
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Field.Changed) -> None:
         """Filter as one types."""
         self._search(event.value)
 

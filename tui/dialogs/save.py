@@ -7,10 +7,10 @@ from pathlib import Path
 
 from textual.binding import Binding
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui.dialogs.dialog import Dialog
 from tui.line import Line
+from tui.widgets.field import Field
 from tui.widgets.rows import Rows
 from workbench.bench import OTHER, Bench
 from workbench.render import units
@@ -34,7 +34,7 @@ class Wanted:
 class SaveDialog(Dialog[Wanted]):
     """Returns what to write; the model and the recipe are picked at first."""
 
-    DEFAULT_CSS = "SaveDialog Rows { height: 4; } SaveDialog Input { border: none; height: 1; padding: 0; background: $panel; margin-bottom: 1; }"
+    DEFAULT_CSS = "SaveDialog Rows { height: 4; } SaveDialog Field { margin-bottom: 1; }"
     BINDINGS = [
         Binding("space", "pick", show=False),
         Binding("down,j", "move(1)", show=False),
@@ -50,7 +50,7 @@ class SaveDialog(Dialog[Wanted]):
         self.bench = bench
         self.picked = {"model", "recipe"}
         step = "b" if bench.b == OTHER else f"step{bench.b}"
-        self.entry = Input(str(bench.path.with_name(f"{bench.path.stem}_{step}")))
+        self.entry = Field(str(bench.path.with_name(f"{bench.path.stem}_{step}")))
         self.rows = Rows()
 
     def extra(self) -> list[Widget]:

@@ -79,6 +79,8 @@ class ChecksView(View):
             self.signs |= dict.fromkeys(old.keys() - now.keys(), "−")
             self.counts = {c: (len(old.get(c, ())), len(now.get(c, ()))) for c in now.keys() | old.keys()}
         self.groups = [*now.values(), *(g for c, g in old.items() if c not in now)]
+        if self.signs:  # what is new first, then what is gone, then what stays
+            self.groups.sort(key=lambda group: "+−~=".index(self.signs[group[0].code]))
         self.query_one(Heads).refresh()
         self.query_one(Rows).show(len(self.groups), self._row)
         counts = self.result.counts
@@ -197,6 +199,11 @@ class ChecksView(View):
                     [("", inspect.cleandoc(cls.__doc__ or "")), (f"{len(group):,} places", places)],
                 )
             )
+
+    def sentence(self) -> str:
+        if self.result is None:
+            return "checking"
+        return f"{len(self.groups)} checks found something, {len(self.result.clean)} found nothing"
 
     def copy_text(self) -> str:
         group = self.current()

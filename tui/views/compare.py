@@ -11,6 +11,7 @@ from tui import columns
 from tui.columns import Column
 from tui.glyphs import bar
 from tui.line import Line, fit, section
+from tui.numbers import number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
@@ -83,7 +84,7 @@ class CompareView(View):
             first = [result.first] if result.first is not None else []
             losses = [c for c in result.culprits if c is not result.first]
             if first:
-                self.rows += [f"first divergence   beyond {result.tolerance:.0e} of the range", *first]
+                self.rows += [f"first divergence   beyond {number(result.tolerance, '.0e')} of the range", *first]
             if losses:
                 self.rows += ["new loss starts here   inputs agree, the output does not", *losses]
             rest = [v for v in result.values if v not in first and v not in losses]
@@ -110,12 +111,12 @@ class CompareView(View):
         mark = ("1", "bad") if first else ("▲", "warn") if value.culprit else (" ", "dim")
         lost = "" if value.lost_db is None or value.lost_db < 0.05 else f"{value.lost_db:.1f}"
         text = "dim" if self.old else "strong" if value.culprit or first else "fg"
-        number = "∞" if value.sqnr_db > 900 else f"{value.sqnr_db:.1f}"
+        decibels = "∞" if value.sqnr_db > 900 else f"{value.sqnr_db:.1f}"
         cells: list[Any] = [
             mark, (display_name(value.after), text), (display_name(value.op), operator_token(value.op, "")),
-            (display_name(units.shape(value.shape)), "dim"), (number, text), (bar(min(max(value.sqnr_db, 0) / _FULL_DB, 1.0), 10), f"heat.{heat}"),
+            (display_name(units.shape(value.shape)), "dim"), (decibels, text), (bar(min(max(value.sqnr_db, 0) / _FULL_DB, 1.0), 10), f"heat.{heat}"),
             (HEAT_GLYPHS[heat], f"heat.{heat}"), (f"{lost} ▲" if lost and value.culprit else f"{lost}  " if lost else "", "warn" if value.culprit else "dim"),
-            (f"{value.cosine:.4f}", "dim"), (f"{value.max_abs:.2g}", "dim"),
+            (f"{value.cosine:.4f}", "dim"), (number(value.max_abs, '.2g'), "dim"),
         ]  # fmt: skip
         return columns.row(_COLUMNS, cells, width)
 
@@ -159,8 +160,8 @@ class CompareView(View):
             for o in self.result.outputs:
                 sign = ("✓", "ok") if o.within else ("✗", "bad")
                 out.append([(" ", "fg"), sign, (f" {fit(display_name(o.name), 18)} {units.decibel(o.sqnr_db)}", "fg")])
-                out.append([(f"   cosine {o.cosine:.6f}   max diff {o.max_abs:.3g}", "dim")])
-            out.append([(f" within {self.result.tolerance:.0e} of the range counts as equal", "dim")])
+                out.append([(f"   cosine {o.cosine:.6f}   max diff {number(o.max_abs, '.3g')}", "dim")])
+            out.append([(f" within {number(self.result.tolerance, '.0e')} of the range counts as equal", "dim")])
             out.append(
                 [
                     (
@@ -211,7 +212,7 @@ class CompareView(View):
             agree = all(o.within for o in result.outputs)
             verdict = "the outputs agree" if agree else "the outputs differ"
             where = f"; first divergence at {display_name(result.first.after)}" if result.first is not None else "; first divergence: none within rounding"  # fmt: skip
-            self.owb.say(f"{verdict} within {result.tolerance:.0e} of the range{where}")
+            self.owb.say(f"{verdict} within {number(result.tolerance, '.0e')} of the range{where}")
             self.owb.refresh_footer()
 
         self.owb.bridge.run("compare", "comparing A and B", lambda p, c: bench.compare(tolerance=tolerance, progress=p, cancel=c), done)  # fmt: skip
@@ -226,7 +227,7 @@ class CompareView(View):
                 self.tolerance = choices[index]
                 self.do_run_now()
 
-        lines = ["as the change allows (exact, rounding, int8)", *(f"{t:.0e} of the range" for t in choices if t is not None)]  # fmt: skip
+        lines = ["as the change allows (exact, rounding, int8)", *(f"{number(t, '.0e')} of the range" for t in choices if t is not None)]  # fmt: skip
         self.app.push_screen(ChooseDialog("What counts as equal", lines, choices.index(self.tolerance)), chosen)
 
     def do_find_next(self) -> None:

@@ -19,6 +19,7 @@ from tui.widgets.frame import Heads, Seam
 from tui.widgets.rows import Rows
 from workbench.lookup import Lookup
 from workbench.nodes import NodeId
+from workbench.render import units
 from workbench.render.text import display_name
 from workbench.whynot import Could, could_be
 
@@ -91,8 +92,8 @@ class GraphView(View):
         assert bench is not None
         if lookup.model is not bench.current():
             return
-        kept = self.owb.cursor
         self.lookup = self.list.lookup = lookup
+        kept = self.owb.cursor or self._first()
         self.list.before = self.list.lineup = None
         if self.list.measure == "MACs" and lookup.timed:
             self.list.measure, self.list.sort = "time", self.list.sort
@@ -105,6 +106,12 @@ class GraphView(View):
             self.owb.bridge.run("lineup", "lining A and B up", lambda p, c: (bench.lookup("A"), bench.lineup()), self._lined_up, quiet=True)  # fmt: skip
         if lookup.timed:
             self.owb.bridge.run("path", "finding the critical path", lambda p, c: bench.critical(), lambda _: self.show_detail(), quiet=True)  # fmt: skip
+
+    def _first(self) -> NodeId | None:
+        """Where one starts: at the first node that computes, not at the constants a file may begin with."""
+        assert self.lookup is not None
+        table = self.lookup.table
+        return next((table.id[r] for r in range(len(table)) if table.op[r] != "Constant"), None)
 
     def _lined_up(self, result: Any) -> None:
         self.list.before, self.list.lineup = result
@@ -190,6 +197,19 @@ class GraphView(View):
         if self.list.marks:
             detail = f"{len(self.list.marks)} marked · {detail}"
         self.query_one("#nodes", Pane).rule.name_pane(name, detail)
+
+    def sentence(self) -> str:
+        if self.lookup is None:
+            return ""
+        rows = [r for r in self.list.rows if r >= 0]
+        text = f"{len(rows):,} of {len(self.lookup.table):,} nodes"
+        for measure, name in (("time", "the time"), ("MACs", "the MACs")):
+            total = self.lookup.total(measure) if measure != "time" or self.lookup.timed else 0.0
+            if total:
+                column = self.lookup.column(measure)
+                amount = sum(column[r] or 0 for r in rows)
+                return f"{text}   {units.percent(amount / total)} of {name}   {units.duration(amount) if measure == 'time' else units.count(amount)}"
+        return text
 
     # ── the cursor ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -46,6 +46,8 @@ class Seen:
 class Inspector(Rows):
     """Rows of a node; those that lead to another node or to a rule can be opened."""
 
+    AWAY = " "
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.lines: list[_Row] = []

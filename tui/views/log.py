@@ -92,6 +92,9 @@ class LogView(View):
     def _current(self) -> Entry | None:
         return self.entries[self.query_one(Rows).cursor] if self.entries else None
 
+    def sentence(self) -> str:
+        return "every line is a command: y copies it, Y the same in Python; w keeps the steps as model, recipe, script and report"
+
     def copy_text(self) -> str:
         entry = self._current()
         return entry.command if entry is not None else ""

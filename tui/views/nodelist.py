@@ -131,7 +131,7 @@ class NodeList(Rows):
             return [*out, (table.dtype[r] or "–", operator_token(table.op[r], ""))]
         value = self.lookup.column(self.measure)[r]
         text = self._time(value)[0] if self.measure == "time" else units.size(value) if self.measure == "bytes" else units.count(value or None)  # fmt: skip
-        share = self.lookup.share(r, self.measure)
+        share = self.lookup.share(r, self.measure) if value else None
         heat = heat_of_share(share)
         mark: Span = ("", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
         return [*out, (text, "fg"), ("" if share is None else f"{100 * share:.1f}", "dim"), mark]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
 from textual.app import ComposeResult
 
 from passes.catalog import rules
-from passes.report import Application, Refused, Report
+from passes.report import Report
+from passes.stepper import Stepper
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, Span, fit, section
+from tui.line import Line, Span
+from tui.numbers import exponents
+from tui.views.rulepage import page
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
@@ -29,12 +31,17 @@ _STEPS = (Column("", 3, right=True), Column("step", 0), Column("nodes", 8, right
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A rule with what the dry run found for it; `group` is ready, refused or silent."""
+    """A rule with what the dry run found for it; `group` is ready, later (only after other rules), refused or silent.
+
+    places  when all ready rules are applied in their order
+    alone   when only this one is
+    """
 
     id: str
     group: str
     places: int
     refused: int
+    alone: int
 
 
 class PassesView(View):
@@ -68,6 +75,7 @@ class PassesView(View):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.report: Report | None = None
+        self.alone: dict[str, int] = {}
         self.rows: list[RuleRow] = []
         self.all_rules = False
         self.place = 0
@@ -85,8 +93,10 @@ class PassesView(View):
     def fill(self) -> None:
         bench = self.owb.bench
         assert bench is not None
-        self.report = bench.results.dry_runs.get(bench.key("B"))
+        self.report, self.alone = bench.results.dry_runs.get(bench.key("B")), {}
         self._show_rules()
+        if self.report is not None:
+            self._count_alone(self.report)
         self._show_history()
         if self.report is None and not bench.why_not_change():
             self.owb.bridge.run("dry run", "counting what each rule would do", bench.dry_run, self._counted, quiet=True)
@@ -116,38 +126,58 @@ class PassesView(View):
         self.report = report
         self._show_rules()
         self.owb.refresh_footer()
+        self._count_alone(report)
+
+    def _count_alone(self, report: Report) -> None:
+        """What `a` would do now, beside what `A` would do: a rule may find its places only after others."""
+        bench = self.owb.bench
+        assert bench is not None
+        model, names = bench.model("B"), [u.rule for u in report.rules if u.applied]
+
+        def counted(found: dict[str, tuple[int, int]]) -> None:
+            if report is self.report:
+                self.alone = {name: places for name, (places, _) in found.items()}
+                self._show_rules()
+                self.owb.refresh_footer()
+
+        self.owb.bridge.run("count", "counting places", lambda p, c: Stepper(model).counts(names, cancel=c), counted, quiet=True)  # fmt: skip
 
     # ── rules ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _show_rules(self) -> None:
-        report = self.report
+        report, under = self.report, self.current()
         if report is None:
             self.rows = []
             self.query_one("#rules", Pane).rule.name_pane("Passes", "dry run …")
         else:
-            found = [
-                RuleRow(u.rule, "ready" if u.applied else "refused" if u.refused else "silent", u.applied, u.refused)
-                for u in report.rules
-            ]
-            order = {"ready": 0, "refused": 1, "silent": 2}
+            found = []
+            for u in report.rules:
+                alone = self.alone.get(u.rule, u.applied)
+                group = ("ready" if alone else "later") if u.applied else "refused" if u.refused else "silent"
+                found.append(RuleRow(u.rule, group, u.applied, u.refused, alone))
+            order = {"ready": 0, "later": 1, "refused": 2, "silent": 3}
             found.sort(key=lambda r: order[r.group])
             self.rows = [r for r in found if r.group != "silent" or self.all_rules]
             silent = sum(r.group == "silent" for r in found)
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
-            detail = f"dry run of {len(found)} rules · {-gone:+d} nodes".replace("-", "−")
+            change = f"{-gone:+d} nodes".replace("-", "−") if gone else "no node less"
+            detail = f"dry run of {len(found)} rules · {change}"
             self.query_one("#rules", Pane).rule.name_pane("Passes", detail)
             bench = self.owb.bench
-            if bench is not None and not bench.b and not any(r.group == "ready" for r in found):
+            if bench is not None and not bench.b and not any(r.places for r in found):
                 self.owb.say(
                     "no rule is ready: nothing to do here"
                     + (f"; {silent} found nothing, E shows them" if silent else "")
                 )
-        self.main_pane().show(len(self.rows), self._rule_row)
+        at = next((k for k, r in enumerate(self.rows) if under is not None and r.id == under.id), None)
+        self.main_pane().show(len(self.rows), self._rule_row, at)
         self._show_page()
 
     def _rule_row(self, row: int, width: int) -> Line:
         rule = self.rows[row]
-        mark: Span = {"ready": ("▶", "ok"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[rule.group]
+        mark: Span = {"ready": ("▶", "ok"), "later": ("▸", "dim"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[
+            rule.group
+        ]
         count = f"{rule.places}" if rule.places else f"{rule.refused} not" if rule.refused else "–"
         safety = rules()[rule.id].safety.value if rule.id in rules() else ""
         cells: list[Any] = [
@@ -160,7 +190,7 @@ class PassesView(View):
 
     def current(self) -> RuleRow | None:
         """The rule under the cursor."""
-        return self.rows[self.main_pane().cursor] if self.rows else None
+        return self.rows[min(self.main_pane().cursor, len(self.rows) - 1)] if self.rows else None
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         if message.rows.id == "rule-rows":
@@ -191,87 +221,13 @@ class PassesView(View):
         if rule is not None and rule.id == name:
             self.query_one("#rule-page", Text).show(self._page_lines)
 
-    def _pictures(self, width: int) -> list[Line]:
-        """This place, before at the left and after at the right."""
-        rule, bench = self.current(), self.owb.bench
-        found = (
-            bench.results.previews.get((bench.key("B"), rule.id)) if bench is not None and rule is not None else None
-        )
-        if found is None or rule is None:
-            return [[("   drawing this place …", "dim")]]
-        applied = found.report.of(rule.id)
-        if not applied:
-            return [[("   this place is there only after other rules: applied alone it matches nothing", "dim")]]
-        from workbench.preview import pictures
-
-        before, after = pictures(found, applied[self.place % len(applied)])
-        half = max(width // 2, 20)
-        out: list[Line] = [[(fit(" before", half), "dim"), (fit("after", half - 1), "dim")]]
-        for k in range(min(max(len(before), len(after)), 24)):
-            left = before[k] if k < len(before) else ""
-            right = after[k] if k < len(after) else ""
-            out.append([(" " + fit(left, half - 2) + " ", "diff.drop" if "− " in left else "fg"), (fit(right, half - 1), "diff.add" if "+ " in right else "fg")])  # fmt: skip
-        return out
-
     def _page_lines(self, width: int) -> list[Line]:
-        rule = self.current()
-        if rule is None or self.report is None:
-            return [
-                [],
-                [
-                    (
-                        " counting what each rule would do …" if self.report is None else " nothing under the cursor",
-                        "dim",
-                    )
-                ],
-            ]
-        out: list[Line] = []
-        applied, refused = self.report.of(rule.id), [r for r in self.report.refused if r.rule == rule.id]
-        if applied:
-            out.append(section(f" place {self.place % len(applied) + 1} of {len(applied)}   n N next, previous"))
-            out += self._pictures(width)
-            out += self._places(applied, width)
-        if refused:
-            out.append(section(f" refused at {len(refused)} places"))
-            out += self._refusals(refused, width)
-        out.append(section(" the rule"))
-        cls = rules().get(rule.id)
-        for text in inspect.cleandoc((cls.__doc__ if cls is not None else "") or "no page").splitlines():
-            out += [
-                [(" " + part, "fg")]
-                for part in textwrap.wrap(text, max(width - 2, 20), subsequent_indent="        ") or [""]
-            ]
-        for title, text in (("BEFORE", getattr(cls, "BEFORE", "")), ("AFTER", getattr(cls, "AFTER", ""))):
-            if text:
-                out.append(section(f" {title}"))
-                out += [[(" " + line, "fg")] for line in textwrap.dedent(text).strip().splitlines()]
-        return out
-
-    def _places(self, applied: tuple[Application, ...], width: int) -> list[Line]:
-        first = self.place % len(applied)
-        out: list[Line] = []
-        for k in range(first, min(first + 6, len(applied))):
-            here = applied[k]
-            out.append(
-                [
-                    ("▌" if k == first else " ", "focus"),
-                    (fit(display_name(here.node), width - 1), "fg" if k == first else "dim"),
-                ]
-            )
-            if k == first and here.note:
-                out.append([("   " + display_name(here.note), "dim")])
-        if len(applied) > first + 6:
-            out.append([(f"   {len(applied) - first - 6} more", "dim")])
-        return out
-
-    def _refusals(self, refused: list[Refused], width: int) -> list[Line]:
-        out: list[Line] = []
-        for r in refused[:12]:
-            out.append([(" ◦ ", "warn"), (display_name(r.node, width - 4), "fg")])
-            out += [[("     " + part, "dim")] for part in textwrap.wrap(display_name(r.reason), max(width - 6, 20))]
-        if len(refused) > 12:
-            out.append([(f"   {len(refused) - 12} more", "dim")])
-        return out
+        rule, bench = self.current(), self.owb.bench
+        if rule is None or self.report is None or bench is None:
+            waiting = " counting what each rule would do …" if self.report is None else " nothing under the cursor"
+            return [[], [(waiting, "dim")]]
+        alone = bench.results.previews.get((bench.key("B"), rule.id))
+        return page(rule.id, rules().get(rule.id), self.report, alone, self.place, width)
 
     # ── history ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -342,17 +298,26 @@ class PassesView(View):
                 return "no rule under the cursor"
             if not rule.places:
                 return f"{rule.id} matches 0 places; d says why"
-        if action_id == "change.apply-all" and not any(r.group == "ready" for r in self.rows):
+            if rule.group == "later":
+                return f"the {rule.places} places of {rule.id} come after other rules: A applies all in their order"
+        if action_id == "change.apply-all" and not any(r.places for r in self.rows):
             return "no rule is ready"
         if action_id in ("find.next", "find.previous") and (rule is None or rule.places < 2):
             return "one place at most"
         return ""
 
+    def sentence(self) -> str:
+        ready = [r for r in self.rows if r.places]
+        if self.report is None:
+            return "counting what each rule would do"
+        refused = sum(r.refused for r in self.rows)
+        return f"{len(ready)} rules find {sum(r.places for r in ready):,} places, {refused:,} places are refused: d says why"
+
     def footer(self) -> list[tuple[str, str, bool]]:
         rule = self.current()
         entries = super().footer()
         return [
-            (a, f"apply {rule.places}" if a == "change.apply" and rule and rule.places else label, on)
+            (a, f"apply {rule.alone}" if a == "change.apply" and rule and rule.alone else label, on)
             for a, label, on in entries
         ]
 
@@ -364,7 +329,7 @@ class PassesView(View):
         self._ask([rule], f"Apply {rule.id}", [rule.id], rule.id, alone.report if alone is not None else None)
 
     def do_change_apply_all(self) -> None:
-        ready = [r for r in self.rows if r.group == "ready"]
+        ready = [r for r in self.rows if r.places]
         self._ask(ready, "Apply all ready rules", "default", "all ready rules", self.report)
 
     def _ask(
@@ -375,7 +340,10 @@ class PassesView(View):
         bench = self.owb.bench
         assert bench is not None
         known = rules()
-        lines = [(r.id, r.places, known[r.id].safety.value if r.id in known else "") for r in chosen]
+        lines = [
+            (r.id, r.places if len(chosen) > 1 else r.alone, known[r.id].safety.value if r.id in known else "")
+            for r in chosen
+        ]
         redo = len(bench.history.steps) - 1 - bench.history.tip
         dialog = ApplyDialog(title, lines, sum(r.refused for r in chosen), report, redo)
         self.app.push_screen(dialog, lambda yes: self._optimize(passes, text) if yes else None)
@@ -395,7 +363,7 @@ class PassesView(View):
                 )
             self.owb.state_changed()
             delta = f"{report.after.nodes - report.before.nodes:+d}".replace("-", "−")
-            self.owb.say(f"{text}: {delta} nodes. {verified(report.verification)} z undoes")
+            self.owb.say(f"{text}: {delta} nodes. {exponents(verified(report.verification))} z undoes")
 
         self.owb.bridge.run(
             "optimize",

@@ -256,8 +256,9 @@ class ProfileView(View):
         out: list[Line] = [
             section(" critical path"),
             [(f" {len(critical.path):,} of {len(critical.rank):,} nodes   {units.duration(critical.length_ns)} of {units.duration(critical.total_ns)}", "fg")],
-            [(f" {100 * share:.1f} % of the sum: running branches at once saves at most {100 * (1 - share):.1f} %"[: width], "dim")],
         ]  # fmt: skip
+        saves = f"{100 * share:.1f} % of the sum: running branches at once saves at most {100 * (1 - share):.1f} %"
+        out += [[(" " + part, "dim")] for part in textwrap.wrap(saves, max(width - 2, 20))]
         lookup = self.owb.bench.lookup() if self.owb.bench is not None else None
         if lookup is None:
             return out

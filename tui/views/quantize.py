@@ -107,7 +107,7 @@ class QuantizeView(View):
         if self.found is None:
             return [
                 [], [(" Not ranked yet.", "strong")], [], [(" r ", "focus"), ("choose the scheme, enter ranks every node", "fg")],
-                [], [(f" {part}", "dim")  for part in (f"data: {self._data()}"[: width - 2],)],
+                [], *([(f" {part}", "dim")] for part in textwrap.wrap(f"data: {self._data()}", max(width - 2, 20))),
             ]  # fmt: skip
         found, report = self.found, self.result.report if self.result is not None else None
         whole = self.tried.get(frozenset(n.name for n in found.nodes if not n.is_default))

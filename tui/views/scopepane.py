@@ -12,9 +12,14 @@ from workbench.lookup import Lookup
 from workbench.render.text import display_name
 from workbench.scopes import Scope, parts
 
+_WIDE = 24
+"""From here on there is room for the count beside the share."""
+
 
 class ScopePane(Rows):
     """Rows of the tree; folds are its own."""
+
+    AWAY = " "
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -59,7 +64,7 @@ class ScopePane(Rows):
         sign = " " if scope.nodes == scope.own else "▾" if scope.path in self.opened else "▸"
         numbers = self.lookup.scope_totals(self.measure) if self.measure else {}
         total = numbers.get("", 0.0)
-        end: list[Span] = [(fit(f"{scope.nodes:,}", 6, right=True), "dim")]
+        end: list[Span] = [(fit(f"{scope.nodes:,}", 6, right=True), "dim")] if width >= _WIDE or not total else []
         if total:
             share = numbers.get(scope.path, 0.0) / total
             heat = heat_of_share(share) or 0

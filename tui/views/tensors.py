@@ -11,6 +11,7 @@ from exec.ir import Constant
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, fit, section
+from tui.numbers import number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr
 from tui.views.view import Pane, View
 from tui.widgets.filterbar import FilterBar
@@ -105,7 +106,7 @@ class TensorsView(View):
         heat = heat_of_sqnr(known.int8_db) if known is not None else None
         cells: list[Any] = [
             (display_name(tensor.name), "fg"), (tensor.dtype, "dim"), (units.shape(tensor.shape), "dim"), (units.size(tensor.weight_bytes), "fg"),
-            (_number(known.min) if known else "", "fg"), (_number(known.max) if known else "", "fg"),
+            (number(known.min) if known else "", "fg"), (number(known.max) if known else "", "fg"),
             (histogram_text(known.histogram) if known else "", "dim"),
             (f"{known.int8_db:.1f} dB" if known and known.int8_db is not None and known.int8_db < 999 else "–", "fg"),
             ("", "dim") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}"),
@@ -133,7 +134,7 @@ class TensorsView(View):
             out.append([(" reading …" if k not in self.stats else " no statistics for this type", "dim")])
         else:
             facts = [
-                ("min", _number(stats.min)), ("max", _number(stats.max)), ("mean", _number(stats.mean)), ("std", _number(stats.std)),
+                ("min", number(stats.min)), ("max", number(stats.max)), ("mean", number(stats.mean)), ("std", number(stats.std)),
                 ("zeros", f"{stats.zeros:,}"), ("NaN ∞", f"{stats.nonfinite:,}"),
                 ("int8", f"{units.decibel(stats.int8_db)} with one scale"), ("", f"{units.decibel(stats.channel_db)} with one a row"),
             ]  # fmt: skip
@@ -194,6 +195,9 @@ class TensorsView(View):
         self.sort = (self.sort + 1) % len(_SORTS)
         self._show()
 
+    def sentence(self) -> str:
+        return f"{len(self.all):,} weights, {units.size(sum(t.weight_bytes for t in self.all))}: int8 is the noise of rounding to one scale"
+
     def copy_text(self) -> str:
         return self.all[self.rows[self.query_one(Rows).cursor]].name if self.rows else ""
 
@@ -212,7 +216,3 @@ def statistics(wanted: list[tuple[int, Constant]], cancel: Any) -> dict[int, Ten
         except BenchError as error:
             found[k] = error.what
     return found
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}".replace("-", "−")

@@ -103,6 +103,10 @@ class View(Container):
         """Places to jump to by a capital letter: label and node."""
         return self.owb.view("graph").bookmarks() if self.id != "graph" else []
 
+    def sentence(self) -> str:
+        """What the message row says while nothing else is said: how much is shown, of what."""
+        return ""
+
     def copy_text(self) -> str:
         """What `y` copies: the name under the cursor."""
         return ""

@@ -8,9 +8,9 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.message import Message
-from textual.widgets import Input
 
 from tui.line import Line
+from tui.widgets.field import Field
 from tui.widgets.frame import Bar
 
 
@@ -19,8 +19,8 @@ class FilterBar(Container):
 
     DEFAULT_CSS = """
     FilterBar { height: 1; layout: horizontal; background: $background; }
-    FilterBar Input { border: none; height: 1; width: 50%; padding: 0; background: $panel; display: none; }
-    FilterBar.open Input { display: block; }
+    FilterBar Field { width: 50%; display: none; }
+    FilterBar.open Field { display: block; }
     """
 
     class Changed(Message):
@@ -40,7 +40,7 @@ class FilterBar(Container):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.entry, self.bar = (
-            Input(placeholder="words, op:Conv, name:~regex, attr.group>1, time>2% …", select_on_focus=False),
+            Field(placeholder="words, op:Conv, name:~regex, attr.group>1, time>2% …", select_on_focus=False),
             Bar(),
         )
 
@@ -72,12 +72,12 @@ class FilterBar(Container):
     def is_open(self) -> bool:
         return self.has_class("open")
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Field.Changed) -> None:
         event.stop()
         if self.is_open:
             self.post_message(self.Changed(event.value))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Field.Submitted) -> None:
         event.stop()
         self.close()
         self.post_message(self.Closed(event.value, kept=True))

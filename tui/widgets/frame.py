@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -75,10 +76,16 @@ class Rule(Bar):
         self._focused = yes
         self._draw()
 
+    def on_resize(self) -> None:
+        self._draw()
+
     def _draw(self) -> None:
-        left: list[Span] = [("─ ", "line"), (self._title, "focus" if self._focused else "strong"), (" ", "line")]
-        right: list[Span] = [(" ", "line"), (self._detail, "dim"), (" ─", "line")] if self._detail else [("─", "line")]
-        self.show(left if self._title else [("─", "line")], right)
+        """The title stays; of the detail stands what there is room for."""
+        title: Span = (self._title, "focus" if self._focused else "strong")
+        left: list[Span] = [("─ ", "line"), title, (" ", "line")] if self._title else [("─", "line")]
+        room = self.size.width - lines.width_of(left) - 4
+        detail = self._detail if cell_len(self._detail) <= room else lines.fit(self._detail, room) if room >= 8 else ""
+        self.show(left, [(" ", "line"), (detail, "dim"), (" ─", "line")] if detail else [("─", "line")])
 
 
 class Seam(Widget):
@@ -112,6 +119,27 @@ class Seam(Widget):
             pane.styles.width = max(event.screen_x - pane.region.x, 10)
 
 
+class Floor(Bar):
+    """The bottom rule: the faces of the screen, and the feet of the seams above."""
+
+    def show_faces(self, faces: Sequence[str], current: int) -> None:
+        """Name the faces, the current one strong; a screen with one face has nothing to name."""
+        spans: list[Span] = [("─", "line")]
+        for k, face in enumerate(faces):
+            spans += [(" ⇄ " if k else " ", "line"), (face, "strong" if k == current else "dim")]
+        self.show([*spans, ("  t ", "focus")] if faces else spans)
+        self.refresh()  # the seams may stand elsewhere
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        cells = "".join(text for text, _ in lines.spread(self.left, (), width, "─"))
+        feet = {s.region.x for s in self.app.query(Seam) if s.region.bottom == self.region.y and s.region.width}
+        taken = lines.width_of(self.left)
+        ruled = "".join("┴" if x in feet else c for x, c in enumerate(cells))
+        spans = [*lines.clip(self.left, width), (ruled[taken:], "line")]
+        return lines.strip(spans, width, self.palette, ascii_only=bool(getattr(self.app, "ascii_only", False)))
+
+
 class Tabs(Bar):
     """The nine screens in the order of the work."""
 
@@ -120,19 +148,21 @@ class Tabs(Bar):
     SHORT = ("Ovw", "Graph", "Tens", "Pass", "Quant", "Prof", "Comp", "Chk", "Log")
 
     def show_tabs(self, current: str, badges: dict[str, str], width: int) -> None:
-        """`badges` is a short count beside a name; under 100 columns the names are short, under 70 only the current one stands."""
+        """`badges` is a short count beside a name. What has no room loses its gaps, then takes short names, then keeps only the current one."""
+        long = [f"{name.capitalize()} {badges.get(name, '')}".rstrip() for name in SCREENS]
+        bare = [self.SHORT[k] if name == current else "" for k, name in enumerate(SCREENS)]
+        rows = [
+            self._row(current, names, gap) for names, gap in ((long, " "), (long, ""), (self.SHORT, ""), (bare, ""))
+        ]
+        self.show(next((row for row in rows if lines.width_of(row) <= width), rows[-1]))
+
+    def _row(self, current: str, names: Sequence[str], gap: str) -> list[Span]:
         spans: list[Span] = [(" ", "fg")]
         for k, name in enumerate(SCREENS):
-            label = name.capitalize() if width >= 100 else self.SHORT[k]
-            if width >= 100 and badges.get(name):
-                label += f" {badges[name]}"
-            text = f"{k + 1} {label}" if width >= 70 or name == current else str(k + 1)
+            text = f"{k + 1} {names[k]}".rstrip()
             spans += [("▐", "focus"), (text, "focus!"), ("▌", "focus")] if name == current else [(f" {text} ", "fg")]
-            if k + 1 in self.GROUPS:
-                spans.append(("╎", "line"))
-            elif width >= 100:
-                spans.append((" ", "fg"))
-        self.show(spans)
+            spans.append(("╎", "line") if k + 1 in self.GROUPS else (gap, "fg"))
+        return spans
 
 
 class Keys(Bar):

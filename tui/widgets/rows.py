@@ -25,6 +25,8 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
     """
 
     cursor: var[int] = var(0)
+    AWAY = "▪"
+    """What keeps the place while another pane has the focus; nothing in a pane that only follows another one's cursor."""
 
     class Moved(Message):
         """The cursor stands on another row."""
@@ -40,10 +42,9 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
     class Opened(Moved):
         """The row was chosen."""
 
-    def __init__(self, empty: Line = (), **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._draw: Draw = lambda row, width: []
-        self.empty = empty
         self.letters: dict[int, str] = {}
 
     def show(self, count: int, draw: Draw, cursor: int | None = None) -> None:
@@ -55,11 +56,14 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
         self.call_after_refresh(self._keep_in_view)
 
     def draw(self, row: int, width: int) -> Line:
-        here = row == self.cursor
-        sign = "▌" if here else " "
         if self.letters:
             return [(self.letters.get(row, " "), "focus!"), *self._draw(row, width - 1)]
-        return [(sign, "focus" if self.has_focus else "dim"), *self._draw(row, width - 1)]
+        sign = " " if row != self.cursor else "▌" if self.has_focus else self.AWAY
+        return (
+            [(sign, "focus"), *self._draw(row, width - 1)]
+            if self.has_focus
+            else [(sign, "dim"), *self._draw(row, width - 1)]
+        )
 
     def ground(self, row: int) -> str:
         return "select" if row == self.cursor and self.has_focus else "bg"
@@ -91,7 +95,9 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
         top, height = self.scroll_offset.y, self.size.height
         if height <= 0:
             return
-        if self.cursor < top:
+        if self.count and not top - height < self.cursor < top + 2 * height:  # a jump: what is around it matters
+            self.scroll_to(y=max(self.cursor - height // 3, 0), animate=False, force=True)
+        elif self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False, force=True)
         elif self.cursor >= top + height:
             self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)

@@ -1,0 +1,128 @@
+"""What must be seen: the text one types, the title of a pane, the sentence that belongs to a screen."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui.views.rulepage import page
+from workbench.slices import axis_pairs, slice_of
+
+WIDTHS = [(140, 40), (80, 24), (60, 15)]
+
+
+@pytest.mark.parametrize("size", WIDTHS, ids=lambda s: str(s[0]))
+@pytest.mark.parametrize("keys", [("2", "slash"), ("colon",), ("O",)], ids=lambda k: k[-1])
+def test_typed_text_stands_on_the_screen(ui: Any, keys: tuple[str, ...], size: tuple[int, int]) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        await ui.press(pilot, app, *keys)
+        await pilot.press(*"zebra")
+        await pilot.pause()
+        assert "zebra" in ui.text(app)
+
+    ui.drive(script, size=size)
+
+
+def test_the_name_to_save_under_stands_on_the_screen(ui: Any, tmp_path: Path) -> None:
+    path = Path(shutil.copy(ui.CNN, tmp_path / "m.onnx"))
+
+    async def script(pilot: Any, app: Any) -> None:
+        await ui.press(pilot, app, "4", "A", "enter", "w", "tab")
+        await pilot.press("end", *"_zebra")
+        await pilot.pause()
+        assert "m_step1_zebra.onnx" in ui.text(app)
+        assert "m_step1_zebra " in ui.text(app)
+
+    ui.drive(script, path)
+
+
+@pytest.mark.parametrize("size", WIDTHS, ids=lambda s: str(s[0]))
+def test_every_pane_keeps_its_title(ui: Any, size: tuple[int, int]) -> None:
+    from tui.views.view import Pane
+
+    async def script(pilot: Any, app: Any) -> None:
+        for key in "123456789":
+            await ui.press(pilot, app, key)
+            for pane in app.view().query(Pane):
+                if pane.display and pane.size.width > 12:
+                    shown = "".join(text for text, _ in pane.rule.left)
+                    assert pane.rule._title in shown
+                    assert pane.rule.render_line(0).text.startswith(shown[: pane.size.width])
+
+    ui.drive(script, size=size)
+
+
+def test_a_refused_key_is_answered_until_the_next_key(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        assert "nothing to undo" in await ui.press(pilot, app, "z")
+        assert "nothing to undo" not in await ui.press(pilot, app, "j")
+
+    ui.drive(script)
+
+
+def test_each_screen_has_its_own_sentence(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        assert "Opened in" in ui.text(app)
+        assert "sum " in await ui.press(pilot, app, "6", "r")
+        assert "sum " not in (await ui.press(pilot, app, "2")).splitlines()[-2]
+        assert "Opened in" in await ui.press(pilot, app, "1")
+        assert "sum " in (await ui.press(pilot, app, "6")).splitlines()[-2]
+
+    ui.drive(script)
+
+
+def test_a_rule_that_waits_for_others_is_not_offered_alone(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        await ui.press(pilot, app, "4")
+        view = app.view("passes")
+        view.alone = dict.fromkeys(view.alone, 0)
+        view._show_rules()
+        assert {r.group for r in view.rows if r.places} == {"later"}
+        assert "come after other rules" in await ui.press(pilot, app, "a")
+        assert app.bench.b == 0
+
+    ui.drive(script)
+
+
+def test_places_counted_alone_are_those_that_apply_alone(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        await ui.press(pilot, app, "4")
+        view = app.view("passes")
+        rule = view.current()
+        assert f"apply {rule.alone}" in ui.text(app).splitlines()[-1]
+        await ui.press(pilot, app, "a", "enter")
+        done = app.bench.history.steps[-1].report
+        assert len(done.of(rule.id)) == rule.alone
+
+    ui.drive(script)
+
+
+def test_a_reason_that_holds_at_many_places_stands_once(ui: Any) -> None:
+    from passes.report import Refused
+
+    class Found:
+        refused = tuple(Refused("r", f"node{k}", "needs opset 14") for k in range(9))
+
+        def of(self, rule: str) -> tuple[()]:
+            return ()
+
+    lines = ["".join(text for text, _ in line) for line in page("r", None, Found(), None, 0, 60)]  # type: ignore[arg-type]
+    assert sum("needs opset 14" in line for line in lines) == 1
+    assert any("3 more" in line for line in lines)
+
+
+def test_any_two_axes_of_a_weight_can_be_shown() -> None:
+    import numpy as np
+
+    values = np.arange(2 * 3 * 4).reshape(2, 3, 4)
+    assert axis_pairs((384, 384, 1, 1))[0] == (0, 1)
+    assert len(axis_pairs((2, 3, 4, 5))) == 6
+    piece = slice_of(values, 2, (0, 2))
+    assert piece.index == (None, 2, None)
+    assert piece.count == 3
+    assert (piece.values == values[:, 2, :]).all()
+    assert (slice_of(values, 1).values == values[1]).all()
+    assert slice_of(np.zeros(3), 0).values.shape == (1, 3)
