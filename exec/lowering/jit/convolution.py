@@ -48,13 +48,15 @@ def convolve(b: Builder, c: Convolution, tail: Tail) -> bool:
     g = flat_window(c.g)
     if g is None:
         return False
-    if c.group > 1 and c.weights.shape[1] == 1 and g.strides[1] <= 2:
-        _depthwise(b, c, g, tail)
-    elif c.group == 1 and winograd_pays(c, g):
-        _winograd(b, c, g, tail)
-    else:
-        _gathered(b, c, g, tail)
+    {"depthwise": _depthwise, "winograd": _winograd, "gathered": _gathered}[choose(c, g)](b, c, g, tail)
     return True
+
+
+def choose(c: Convolution, g: Window) -> str:
+    """The algorithm for a shape."""
+    if c.group > 1 and c.weights.shape[1] == 1 and g.strides[1] <= 2:
+        return "depthwise"
+    return "winograd" if c.group == 1 and winograd_pays(c, g) else "gathered"
 
 
 def _gathered(b: Builder, c: Convolution, g: Window, tail: Tail) -> None:
