@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from exec.arrays import Value
 from exec.context import RunContext
-from exec.errors import BenchError, Cancelled, ExecutionError, UnsupportedOp, nearest
+from exec.errors import BenchError, BudgetExceeded, Cancelled, ExecutionError, UnsupportedOp, nearest
 from exec.kernels.reference import reference_function
 from exec.kernels.registry import Kernel, find, registered
 from exec.program import Operation
@@ -83,8 +83,8 @@ def unsupported(operation: Operation) -> UnsupportedOp:
     )
 
 
-FAILURES = (BenchError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""What a kernel raises when its inputs do not suit it."""
+FAILURES = (BenchError, ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+"""What a kernel raises when its inputs do not suit it, or the machine."""
 
 
 def fail(error: Exception, operation: Operation, inputs: Sequence[Value] = ()) -> NoReturn:
@@ -94,10 +94,22 @@ def fail(error: Exception, operation: Operation, inputs: Sequence[Value] = ()) -
         if not error.where and not isinstance(error, Cancelled):
             error.where = where
         raise error
+    if isinstance(error, MemoryError):
+        raise out_of_memory(error, where) from error
     got = ", ".join(describe(value) for value in inputs)
     said = str(error).splitlines()[0] if str(error) else type(error).__name__
     why = f"it got {got}" if got else ""
     raise ExecutionError(f"{operation.op} cannot be computed from its inputs: {said}", where, why) from error
+
+
+def out_of_memory(error: MemoryError, where: str) -> BudgetExceeded:
+    """What the system does not give, as an error that says where it was asked for."""
+    return BudgetExceeded(
+        "the system has no more memory",
+        where,
+        str(error).partition("\n")[0],
+        "smaller inputs (`--dim NAME=N`), or `--max-memory` to be told before",
+    )
 
 
 def describe(value: Value) -> str:

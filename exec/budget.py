@@ -98,6 +98,11 @@ class Budget:
             self.bytes_produced += size
             self.peak_bytes_alive = max(self.peak_bytes_alive, self.bytes_alive)
 
+    def require(self, size: int, where: str) -> None:
+        """Refuse what would not fit beside what is alive, without taking it."""
+        with self._lock:
+            self._check("bytes_alive", self.bytes_alive + size, where, _bytes)
+
     def free(self, size: int) -> None:
         """Give bytes back that are no longer alive."""
         with self._lock:

@@ -87,6 +87,7 @@ class Plan:
                 if number in self.watched:
                     self._watch(builder, number)
         self.arena_bytes = builder.place()
+        interpreter.budget.require(self.arena_bytes, "the values of a run")
         self.arena = aligned_empty(self.arena_bytes)
         self.inputs = {n: None if slot is None else slot.bound(self.arena) for n, slot in given.items()}
         self.results = {n: builder.slots[n].bound(self.arena) for n in self.outputs if n in builder.slots}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array, Value
-from exec.binding import FAILURES
+from exec.binding import FAILURES, out_of_memory
 from exec.budget import Budget, Limits
 from exec.compiled import available
 from exec.errors import EngineMissing, OptionError, nearest
@@ -198,7 +198,10 @@ class Session:
             options = Options(self.fuse if fuse is None else fuse, self.kernels == "compiled", self.threads)
             inputs = {n: value for n, value in given.items() if n not in fixed}
             with blas_threads(self.threads), np.errstate(all="ignore"):
-                plan = Plan(trace, inputs, outputs, self.interpreter, self.packs, options, watched)
+                try:
+                    plan = Plan(trace, inputs, outputs, self.interpreter, self.packs, options, watched)
+                except MemoryError as error:
+                    raise out_of_memory(error, "planning the run") from error
             self._plans[key] = plan
             while len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)

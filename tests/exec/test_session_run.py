@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import onnx
 import pytest
 from onnx import helper, parser
 
-from exec.errors import Cancelled, EngineMissing, ExecutionError, FeedError, OptionError, UnsupportedOp
+from exec.budget import Budget, Limits
+from exec.errors import BudgetExceeded, Cancelled, EngineMissing, ExecutionError, FeedError, OptionError, UnsupportedOp
 from exec.ir import load
 from exec.session import Session, chosen_kernels
 
@@ -248,3 +250,28 @@ def test_the_same_session_serves_many_threads() -> None:
         results = list(pool.map(lambda x: opened.run({"x": x})["y"], inputs))
     for x, y in zip(inputs, results, strict=True):
         np.testing.assert_allclose(y, np.exp(-x), rtol=1e-6)
+
+
+def test_memory_the_system_does_not_give_is_an_error_that_names_the_node(
+    session: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = session("g (float[N] x) => (float[N] y) { [big] y = Selu(x) }")
+    binding = opened.interpreter.binding(opened.program.operations[0])
+
+    def refused(*_: Any) -> Any:
+        raise MemoryError("Unable to allocate 8.00 EiB")
+
+    monkeypatch.setattr(opened.interpreter, "binding", lambda _: replace(binding, call=refused))
+    with pytest.raises(BudgetExceeded) as error:
+        opened.run({"x": np.ones(3, np.float32)})
+    assert "8.00 EiB" in error.value.why
+    assert "big" in error.value.where
+
+
+def test_a_plan_that_would_need_more_than_the_limit_is_refused_before_it_is_made(proto: Any) -> None:
+    model = load(proto("g (float[N] x) => (float[N, N] y) { c = Unsqueeze(x, one) y = Mul(x, c) }", one=np.array([1])))
+    budget = Budget(Limits(bytes_alive=1 << 20))
+    feeds = {"x": np.ones(1 << 10, np.float32)}
+    with pytest.raises(BudgetExceeded) as error:
+        Session(model, kernels="numpy", budget=budget).run(feeds)
+    assert "--max-memory" in error.value.hint

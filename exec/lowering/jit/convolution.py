@@ -54,9 +54,14 @@ def convolve(b: Builder, c: Convolution, tail: Tail) -> bool:
 
 def choose(c: Convolution, g: Window) -> str:
     """The algorithm for a shape."""
-    if c.group > 1 and c.weights.shape[1] == 1 and g.strides[1] <= 2:
+    each = c.weights.shape[0] // c.group
+    if c.group > 1 and c.weights.shape[1] == 1 and g.strides[1] <= 2 and each <= MOST_EACH:
         return "depthwise"
     return "winograd" if c.group == 1 and winograd_pays(c, g) else "gathered"
+
+
+MOST_EACH = 32
+"""Outputs of one channel from which on its windows are gathered once for all."""
 
 
 def _gathered(b: Builder, c: Convolution, g: Window, tail: Tail) -> None:

@@ -47,13 +47,17 @@ def matmul(b: Builder, unit: Unit) -> bool:
     if y.constant is not None and y.ndim == 2:
         return _by_weight(b, unit, x, y)
     out = b.new(unit.outputs[0])
-    if b.jit and out.dtype == np.float32:
+    if b.jit and out.dtype == np.float32 and out.shape[-2] > 1 and out.shape[-1] >= NARROW:
         from exec.lowering.jit.products import batched
 
         if batched(b, out, x, y):
             return True
     b.emit(_product, out, x, y)
     return True
+
+
+NARROW = 16
+"""Columns below which packing a panel of them is lost."""
 
 
 def _product(out: Array, x: Array, y: Array) -> Step:
@@ -72,8 +76,11 @@ def _by_weight(b: Builder, unit: Unit, x: Slot, w: Slot) -> bool:
 
 
 def _weighted(b: Builder, unit: Unit, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> bool:
-    """The product, and behind it what fusion merged into the unit; False where that cannot be added here."""
-    if b.jit and out.dtype == np.float32:
+    """The product, and behind it what fusion merged into the unit; False where that cannot be added here.
+
+    One row is left to BLAS: a register tile of it waits for its own sums.
+    """
+    if b.jit and out.dtype == np.float32 and (out.shape[0] > 1 or "epilogue" in unit.extra):
         from exec.lowering.jit import products, tail
 
         bias = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
