@@ -107,7 +107,7 @@ def node_table(
         tuple(n.op for n in nodes),
         tuple(n.domain or "" for n in nodes),
         names,
-        tuple(map(scope_of, names)),
+        tuple(scope_of(n.name or "", n.op) for n in nodes),
         tuple(s for _, s in out),
         tuple(d for d, _ in out),
         tuple(map(parameters, nodes)),

@@ -9,10 +9,15 @@ from itertools import pairwise
 ROOT = ""
 
 
-def scope_of(name: str) -> str:
-    """ "/model.22/cv3/conv/Conv" → "/model.22/cv3/conv"; dots part a name that has no slash; "" when there is no scope."""
+def scope_of(name: str, op: str = "") -> str:
+    """ "/model.22/cv3/conv/Conv" → "/model.22/cv3/conv"; dots part a name that has no slash; "" when there is no scope.
+
+    op   the node's operator: "p2o.Conv.3" counts Conv nodes, it does not say that they lie together, so its scope is "p2o"
+    """
     separator = "/" if "/" in name else "."
-    return name.rpartition(separator)[0]
+    scope = name.rpartition(separator)[0]
+    above, _, label = scope.rpartition(separator)
+    return above if separator == "." and label == op and op else scope
 
 
 def parts(scope: str) -> tuple[str, ...]:

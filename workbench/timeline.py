@@ -76,5 +76,5 @@ def groups(profile: Profile, by: str, before: Profile | None = None) -> list[Tim
 
 
 def _scope(node: NodeTime) -> str:
-    steps = parts(scope_of(node.name))
+    steps = parts(scope_of(node.name, node.op))
     return steps[min(1, len(steps) - 1)] if steps else "/"

@@ -217,3 +217,43 @@ def test_cancel_leaves_the_screen_sound(ui: Any) -> None:
         assert "No profile yet" in text
 
     ui.drive(script)
+
+
+def test_rails_draw_the_wires_beside_the_list_and_the_list_comes_back(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        drawn = await ui.press(pilot, app, "2", "t", "t")
+        assert "list ⇄ DAG ⇄ rails" in drawn
+        assert drawn.count("● ") == app.view("graph").list.count
+        assert "order of execution" in await ui.press(pilot, app, "s")
+        await ui.press(pilot, app, "j")
+        assert app.cursor.index == 1
+        assert "●" not in await ui.press(pilot, app, "t")
+
+    ui.drive(script)
+
+
+def test_the_map_beside_a_drawing_shows_what_is_in_view_and_a_click_goes_there(ui: Any) -> None:
+    from tui.widgets.minimap import MiniMap
+
+    async def script(pilot: Any, app: Any) -> None:
+        await ui.press(pilot, app, "2", "t")
+        small = app.query_one(MiniMap)
+
+        def inside() -> list[int]:
+            return [y for y in range(small.size.height) if small.render_line(y).text.startswith("▐")]
+
+        dag = small.dag
+        assert dag.drawing.height > dag.size.height
+        before = inside()
+        assert before[0] == 0
+        await pilot.click(MiniMap, offset=(1, small.size.height - 1))
+        await ui.settled(pilot, app)
+        assert dag.scroll_offset.y > 0
+        assert inside()[-1] == small.size.height - 1
+        assert before != inside()
+        glyphs = {small.render_line(y).text[1] for y in range(small.size.height)}
+        assert "█" in glyphs
+        await ui.press(pilot, app, "g", "space")
+        assert "●" in {small.render_line(y).text[1] for y in range(small.size.height)}
+
+    ui.drive(script, size=(100, 20))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.views.view import Pane
 from tui.widgets.dag import DagView
+from tui.widgets.minimap import MiniMap
 from workbench.boxes import MOST_BOXES, Picture, groups_of, picture
 from workbench.chains import title_of
 from workbench.neighbourhood import near
@@ -83,9 +84,27 @@ class DrawingPane:
         at = lookup.row_of.get(view.owb.cursor) if view.owb.cursor is not None else None
         box = found.box_of(at) if at is not None else None
         self.dag.show(found.drawing, tokens, box or 0)
+        self.show_map(found)
         self.title()
         view.show_detail()
         view.owb.refresh_footer()
+
+    def show_map(self, found: Picture) -> None:
+        """The column at the right: the heat of every box, and the boxes that hold marked nodes."""
+        lookup, view = self.view.lookup, self.view
+        assert lookup is not None
+        measure = view.list.measure
+        total = lookup.total(measure) if measure not in ("none", "dtype") and (measure != "time" or lookup.timed) else 0.0  # fmt: skip
+        column = lookup.column(measure) if total else ()
+        heats = [heat_of_share(sum(column[r] or 0 for r in g.rows) / total) if total else None for g in found.groups]
+        marks = frozenset(self.marked())
+        boxes = frozenset(k for k, g in enumerate(found.groups) if not marks.isdisjoint(g.rows))
+        view.query_one(MiniMap).show(heats, boxes)
+
+    def marked(self) -> list[int]:
+        """Rows that are marked."""
+        lookup = self.view.lookup
+        return [lookup.row_of[n] for n in self.view.list.marks if n in lookup.row_of] if lookup is not None else []
 
     def title(self) -> None:
         """What is drawn, and which part of the whole it is."""
@@ -122,7 +141,7 @@ class DrawingPane:
 
     def why_not(self, action_id: str) -> str:
         """Reasons of the keys that only a drawing has."""
-        if not self.view.face:
+        if not self.view.drawn:
             return "the list has no boxes: t draws them" if action_id != "fold.chain" else ""
         if action_id == "amount.more" and self.hops >= MOST_HOPS:
             return f"at the most: {MOST_HOPS} hops"

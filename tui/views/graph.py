@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.widget import Widget
 
 from exec.errors import OptionError
 from tui.views.drawing import DrawingPane
 from tui.views.inspector import Inspector, Seen
-from tui.views.nodelist import MEASURES, SORTS, NodeList
+from tui.views.marking import Marking
+from tui.views.nodelist import MEASURES, SORTS
 from tui.views.scopepane import ScopePane
-from tui.views.view import Pane, View
+from tui.views.view import Pane
 from tui.widgets.dag import DagView
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.frame import Heads, Seam
+from tui.widgets.minimap import MiniMap
 from tui.widgets.rows import Rows
 from workbench.lookup import Lookup
 from workbench.nodes import NodeId
@@ -24,7 +27,7 @@ from workbench.render.text import display_name
 from workbench.whynot import Could, could_be
 
 
-class GraphView(View):
+class GraphView(Marking):
     """Every node: filter it, follow its wires, read its attributes.
 
     Shows    `Lookup` (nodes, scopes, one `NodeDetail`), a `Lineup` where A and B are shown
@@ -33,12 +36,13 @@ class GraphView(View):
     """
 
     TITLE = "Graph"
-    FACES = ("list", "DAG")
+    FACES = ("list", "DAG", "rails")
     DEFAULT_CSS = """
     GraphView #scopes { width: 28; }
     GraphView #inspector { width: 46; }
-    GraphView #dag { display: none; }
-    GraphView.dag #dag { display: block; }
+    GraphView #drawing { display: none; height: 1fr; }
+    GraphView.dag #drawing { display: block; }
+    GraphView #dag { width: 1fr; scrollbar-size-vertical: 0; }
     GraphView.dag #node-rows, GraphView.dag #node-heads { display: none; }
     """
     LIST_KEYS = ("open.row", "jump.producer", "jump.reader", "find.filter", "face.next", "measure.next", "sort.next", "mark.toggle", "mark.alike", "copy.name")  # fmt: skip
@@ -48,24 +52,28 @@ class GraphView(View):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.lookup: Lookup | None = None
         self.query_text = ""
         self.scope = ""
         self._sought = ""  # a node to go to once names are read
         self.inside = ""  # the subgraph that is entered: "12.then_branch", "" for the main graph and all
 
     def compose(self) -> ComposeResult:
-        self.list = NodeList(id="node-rows")
+        dag = DagView(id="dag")
         self.scopes = ScopePane(id="scope-rows")
         self.drawing = DrawingPane(self)
         yield Pane("Scopes", self.scopes, id="scopes").add_class("side")
         yield Seam("scopes").add_class("side")
-        yield Pane("Nodes", Heads(lambda: self.list.columns(), id="node-heads"), self.list, DagView(id="dag"), id="nodes")  # fmt: skip
+        yield Pane("Nodes", Heads(lambda: self.list.columns(), id="node-heads"), self.list, Horizontal(dag, MiniMap(dag), id="drawing"), id="nodes")  # fmt: skip
         yield Seam("nodes").add_class("side")
         yield Pane("Inspector", Inspector(id="inspector-rows"), id="inspector").add_class("side")
 
     def main_pane(self) -> Widget:
-        return self.query_one(DagView) if self.face else self.list
+        return self.query_one(DagView) if self.drawn else self.list
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the face is the drawing; list and rails are the same list."""
+        return self.FACES[self.face] == "DAG"
 
     @property
     def inspector(self) -> Inspector:
@@ -131,7 +139,7 @@ class GraphView(View):
             if self.list.sort in ("MACs", "bytes") or self.query_text:
                 self.refill(self.owb.cursor)
             self.list.refresh()
-            if self.face:
+            if self.drawn:
                 self.drawing.draw()
         self.show_detail()
 
@@ -139,10 +147,6 @@ class GraphView(View):
         super().arrived()
         if self.owb.cursor is not None and self.lookup is not None and self.owb.cursor != self._at():
             self.select(self.owb.cursor)
-
-    def _at(self) -> NodeId | None:
-        row = self.current()
-        return self.lookup.table.id[row] if row is not None and row >= 0 and self.lookup is not None else None
 
     def rows_shown(self) -> list[int]:
         """Rows that query, scope and subgraph let through, in order."""
@@ -167,7 +171,7 @@ class GraphView(View):
                 gone = []
         self.list.fill(rows, gone, self.lookup.row_of.get(node) if node is not None else None)
         self.title()
-        if self.face:
+        if self.drawn:
             self.drawing.draw()
         self.show_detail()
 
@@ -177,13 +181,23 @@ class GraphView(View):
         self.scopes.show_scopes(self.lookup, measure, self.scope)
         self.query_one("#scopes", Pane).rule.name_pane("Scopes", self.scopes.title_detail())
 
+    def show_marks(self) -> None:
+        self.title()
+        self.list.refresh()
+        if self.drawn and self.drawing.picture is not None:
+            self.drawing.show_map(self.drawing.picture)
+
     def title(self) -> None:
         """The rule above the list says how many, in which order, in which scope."""
-        if self.lookup is None or self.face:
+        if self.lookup is None or self.drawn:
             return
         self.query_one("#node-heads", Heads).refresh()
         total = len(self.lookup.table)
-        order = f"{self.list.sort}{' ↑' if self.list.reverse else ' ↓' if self.list.sort != 'order' else ''}"
+        order = (
+            "execution"
+            if self.list.railed
+            else f"{self.list.sort}{' ↑' if self.list.reverse else ' ↓' if self.list.sort != 'order' else ''}"
+        )
         name = f"Nodes in {display_name(self.scope, 30)}" if self.scope else "Nodes"
         if self.inside:
             name = f"Nodes in subgraph {display_name(self.inside, 24)}"
@@ -215,7 +229,7 @@ class GraphView(View):
 
     def current(self) -> int | None:
         """The table row under the cursor; a row of A that is gone is −1−row."""
-        if self.face:
+        if self.drawn:
             return self.drawing.current()
         return self.list.rows[self.list.cursor] if self.list.rows else None
 
@@ -225,7 +239,7 @@ class GraphView(View):
             self.owb.cursor = node
             return
         row = self.lookup.row_of.get(node)
-        if self.face and row is not None and self.drawing.put(row):
+        if self.drawn and row is not None and self.drawing.put(row):
             return
         place = self.list.row_of(row) if row is not None else None
         if place is None:
@@ -234,7 +248,7 @@ class GraphView(View):
             self.refill(node)
         else:
             self.list.cursor = place
-        if self.face and row is not None:
+        if self.drawn and row is not None:
             self.drawing.put(row)
 
     def find_named(self, name: str) -> None:
@@ -270,9 +284,11 @@ class GraphView(View):
     def on_rows_moved(self, message: Rows.Moved) -> None:
         if message.rows is self.list:
             self.show_detail()
+            self.owb.refresh_footer()
 
     def on_dag_view_moved(self, message: DagView.Moved) -> None:
         self.show_detail()
+        self.owb.refresh_footer()
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         if message.rows is self.scopes:
@@ -318,7 +334,7 @@ class GraphView(View):
         elif self.query_text:
             self.query_text = ""
             self.refill(self.owb.cursor)
-        elif self.face and self.drawing.out():
+        elif self.drawn and self.drawing.out():
             return
         elif self.inside:
             outer = self.inside.rstrip(".").rpartition(".")
@@ -333,8 +349,8 @@ class GraphView(View):
     # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def footer(self) -> list[tuple[str, str, bool]]:
-        keys: tuple[str, ...] = self.DAG_KEYS if self.face else self.LIST_KEYS
-        labels = {"open.row": "into" if self.face else "follow", "face.next": self.FACES[1 - self.face], "measure.next": "overlay", "sort.next": "sort", "fold.chain": "unfold", "amount.more": "hops", "out.step": "out", "mark.alike": f"all {self._op()}"}  # fmt: skip
+        keys: tuple[str, ...] = self.DAG_KEYS if self.drawn else self.LIST_KEYS
+        labels = {"open.row": "into" if self.drawn else "follow", "face.next": self.FACES[(self.face + 1) % len(self.FACES)], "measure.next": "overlay", "sort.next": "sort", "fold.chain": "unfold", "amount.more": "hops", "out.step": "out", "mark.alike": f"all {self._op()}"}  # fmt: skip
         if self.app.focused is self.scopes:
             keys, labels = self.SCOPE_KEYS, {"open.row": "filter to it", "move.left": "close", "move.right": "open"}
         if self.app.focused is self.inspector:
@@ -359,6 +375,8 @@ class GraphView(View):
                 return f"{display_name(detail.name or detail.op, 40)} reads graph inputs and constants only: nothing makes them"  # fmt: skip
             if action_id == "jump.reader" and not any(link.peers for link in detail.outputs):
                 return f"{display_name(detail.name or detail.op, 40)} makes graph outputs: nothing reads them"
+        if action_id in ("sort.next", "sort.reverse") and self.list.railed:
+            return "rails run in the order of execution: t goes back to the list"
         if action_id in ("find.next", "find.previous") and not self.query_text:
             return "no filter and no hits here: / starts one"
         if action_id in ("amount.more", "amount.less", "fold.chain"):
@@ -413,7 +431,7 @@ class GraphView(View):
         rows = self.list
         if rows.count:
             rows.cursor = (rows.cursor + step) % rows.count
-            if self.face and rows.rows[rows.cursor] >= 0:
+            if self.drawn and rows.rows[rows.cursor] >= 0:
                 self.drawing.put(rows.rows[rows.cursor])
 
     def do_sort_next(self) -> None:
@@ -439,60 +457,6 @@ class GraphView(View):
         self._fill_scopes()
         self.refill(self.owb.cursor)
 
-    def do_mark_toggle(self) -> None:
-        node = self._at()
-        if node is not None:
-            self.list.marks ^= {node}
-            self.list.move(1)
-            self.title()
-            self.list.refresh()
-
-    def do_mark_range(self) -> None:
-        """From the last mark to the cursor."""
-        lookup, marks = self.lookup, self.list.marks
-        assert lookup is not None
-        marked = [k for k, r in enumerate(self.list.rows) if r >= 0 and lookup.table.id[r] in marks]
-        before = [k for k in marked if k <= self.list.cursor]
-        start = before[-1] if before else self.list.cursor
-        marks.update(lookup.table.id[r] for r in self.list.rows[start : self.list.cursor + 1] if r >= 0)
-        self.title()
-        self.list.refresh()
-
-    def do_mark_alike(self) -> None:
-        """All nodes shown with this operator; again takes the marks away."""
-        row, lookup = self.current(), self.lookup
-        assert row is not None
-        assert lookup is not None
-        alike = {lookup.table.id[r] for r in self.list.rows if r >= 0 and lookup.table.op[r] == lookup.table.op[row]}
-        if alike <= self.list.marks:
-            self.list.marks -= alike
-        else:
-            self.list.marks |= alike
-        self.title()
-        self.list.refresh()
-        self.owb.say(f"{len(self.list.marks)} marked: x extracts what lies between")
-
-    def do_bookmark_toggle(self) -> None:
-        node = self._at()
-        if node is None:
-            return
-        if node in self.list.bookmarks:
-            self.list.bookmarks.remove(node)
-        else:
-            self.list.bookmarks.append(node)
-        self.list.refresh()
-        self.owb.say(f"{len(self.list.bookmarks)} bookmarked: ' jumps to them by a capital letter")
-
-    def bookmarks(self) -> list[tuple[str, NodeId]]:
-        lookup = self.lookup
-        if lookup is None:
-            return []
-        return [
-            (display_name(lookup.table.label(lookup.row_of[n]), 24), n)
-            for n in self.list.bookmarks
-            if n in lookup.row_of
-        ]
-
     def do_measure_choose(self) -> None:
         from tui.dialogs.choose import ChooseDialog
 
@@ -510,7 +474,7 @@ class GraphView(View):
             self.drawing.unfold()
 
     def do_fold_all(self) -> None:
-        if self.face and self.app.focused is not self.scopes:
+        if self.drawn and self.app.focused is not self.scopes:
             self.drawing.fold_all()
         else:
             self.scopes.fold_all()
@@ -547,10 +511,12 @@ class GraphView(View):
         self.drawing.hop(-1)
 
     def do_face_next(self) -> None:
-        self.face = 1 - self.face
-        self.set_class(bool(self.face), "dag")
+        self.face = (self.face + 1) % len(self.FACES)
+        self.list.railed = self.FACES[self.face] == "rails"
+        self.set_class(self.drawn, "dag")
         self.refill(self.owb.cursor)
         self.main_pane().focus()
+        self.owb.refresh_frame()
 
     def do_explain_open(self) -> None:
         row, lookup = self.current(), self.lookup
@@ -558,15 +524,6 @@ class GraphView(View):
             from tui.dialogs.page import operator_page
 
             self.app.push_screen(operator_page(lookup.detail(row), self.owb.bench, lookup.table.label(row)))
-
-    def do_out_export(self) -> None:
-        """The marked nodes, or the one under the cursor, as a model of their own."""
-        from tui.dialogs.export import export_nodes
-
-        assert self.lookup is not None
-        rows = sorted(self.lookup.row_of[n] for n in self.list.marks if n in self.lookup.row_of)
-        current = self.current()
-        export_nodes(self.owb, self.lookup, rows or ([current] if current is not None else []))
 
     def copy_text(self) -> str:
         row, lookup = self.current(), self.lookup

@@ -9,6 +9,7 @@ from tui.columns import Column
 from tui.line import Line, Span
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.widgets.rows import Rows
+from workbench.drawing.rails import rails
 from workbench.lineup import Lineup
 from workbench.lookup import Lookup
 from workbench.nodes import NodeId
@@ -36,13 +37,19 @@ class NodeList(Rows):
         self.ghosts = True
         self.marks: set[NodeId] = set()
         self.bookmarks: list[NodeId] = []
+        self.railed = False  # wires are drawn as rails at the left
+        self.wires: list[str] = []
 
     # ── content ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def fill(self, rows: list[int], gone: list[int], cursor: int | None) -> None:
         """Show rows of B in the chosen order, and rows of A that are gone where they stood."""
-        rows = self._sorted(rows)
-        if self.lineup is not None and self.ghosts and gone:
+        self.wires = []
+        if self.railed:
+            rows = self._with_wires(rows)
+        else:
+            rows = self._sorted(rows)
+        if not self.railed and self.lineup is not None and self.ghosts and gone:
             rows = self._with_ghosts(rows, set(gone))
         self.rows, self.place = rows, {r: k for k, r in enumerate(rows)}
         self.show(len(rows), self._row, self.place.get(cursor, 0) if cursor is not None else None)
@@ -56,6 +63,16 @@ class NodeList(Rows):
             column = self.lookup.column(self.sort)
             rows = sorted(rows, key=lambda r: -(column[r] or 0))
         return rows[::-1] if self.reverse else rows
+
+    def _with_wires(self, rows: list[int]) -> list[int]:
+        """Rails for the nodes that compute, among the rows shown."""
+        assert self.lookup is not None
+        table = self.lookup.table
+        rows = [r for r in rows if table.op[r] != "Constant"]
+        place = {id(table.node[r]): k for k, r in enumerate(rows)}
+        reads = [[place[id(m)] for t in table.node[r].inputs for m in t.inputs if id(m) in place] for r in rows]
+        self.wires = rails(reads)
+        return rows
 
     def _with_ghosts(self, rows: list[int], gone: set[int]) -> list[int]:
         assert self.lineup is not None
@@ -78,9 +95,12 @@ class NodeList(Rows):
 
     def columns(self) -> tuple[Column, ...]:
         """The columns of the current measure; in A→B the times of both and the origin."""
+        if self.railed:
+            widest = max(map(len, self.wires), default=1)
+            return (Column("", widest), Column("operator", 12), Column("name", 0, keep="end"), Column("output", 14, right=True, rank=2), Column("", 1), Column("", 1))  # fmt: skip
         sign = (Column("", 1),) if self.lineup is not None else ()
         unit, _, _ = self._unit()
-        name = (Column("operator", 12), Column("name", 0, keep="end"), Column("output", 16, right=True, rank=2))
+        name = (Column("operator", 12), Column("name", 0, keep="end"), Column("output", 14, right=True, rank=2))
         if self.lineup is not None:
             times = (Column(f"A {unit}", 8, right=True, rank=4), Column(f"B {unit}", 8, right=True, rank=3))
             return (*sign, *name[:2], Column("output", 16, right=True, rank=5), *times, Column("from A", 16, rank=1))
@@ -100,6 +120,8 @@ class NodeList(Rows):
             (display_name(table.op[r]), operator_token(table.op[r], table.domain[r])), (self._short(table.label(r)), "fg"),
             (display_name(self.lookup.symbols.shape(table.shape[r])), "dim"),
         ]  # fmt: skip
+        if self.railed:
+            return columns.row(self.columns(), [(self.wires[row], "line"), *cells, self._heat(r), self._mark(r)], width)
         if self.lineup is not None:
             sign = self.lineup.sign.get(r, "=")
             sources = self.lineup.origin.get(r, ()) if sign != "=" else ()
@@ -132,9 +154,15 @@ class NodeList(Rows):
         value = self.lookup.column(self.measure)[r]
         text = self._time(value)[0] if self.measure == "time" else units.size(value) if self.measure == "bytes" else units.count(value or None)  # fmt: skip
         share = self.lookup.share(r, self.measure) if value else None
-        heat = heat_of_share(share)
-        mark: Span = ("", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
-        return [*out, (text, "fg"), ("" if share is None else f"{100 * share:.1f}", "dim"), mark]
+        return [*out, (text, "fg"), ("" if share is None else f"{100 * share:.1f}", "dim"), self._heat(r)]
+
+    def _heat(self, r: int) -> Span:
+        """The glyph of the row's share of the measure."""
+        assert self.lookup is not None
+        if self.measure in ("none", "dtype") or not self.lookup.column(self.measure)[r]:
+            return ("", "line")
+        heat = heat_of_share(self.lookup.share(r, self.measure))
+        return ("", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
 
     def _mark(self, r: int) -> Span:
         assert self.lookup is not None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from exec.timing import NodeTime, Profile
 from workbench.render import units
+from workbench.render.github import annotation
 from workbench.render.table import Column, Table
 from workbench.scopes import scope_of
+from workbench.slowdown import Slowdown
 
 _MOST = 25
 
@@ -17,7 +20,7 @@ def profile_tables(result: Profile, by: str = "node", *, whole: bool = False) ->
     if by == "op":
         return [_grouped(result, "operator", lambda n: n.op)]
     if by == "scope":
-        return [_grouped(result, "scope", lambda n: scope_of(n.name) or "/")]
+        return [_grouped(result, "scope", lambda n: scope_of(n.name, n.op) or "/")]
     return [_nodes(result, whole)]
 
 
@@ -74,4 +77,17 @@ def verdict(result: Profile) -> str:
     return (
         f"Sum of nodes {units.duration(result.sum_ns)}, wall {units.duration(result.wall_ns)}, median of {result.runs} runs in {result.engine} "
         f"({result.kernels}, {threads}); peak {units.size(result.peak_bytes)} beside {units.size(result.weight_bytes)} of weights.{noise}"
+    )
+
+
+def to_github(worse: Sequence[Slowdown], path: str, most: float) -> str:
+    """Workflow commands that GitHub shows beside a commit, one for the whole or a node that got slower."""
+    return "\n".join(
+        annotation(
+            "error",
+            path,
+            "slower",
+            f"{r.name} takes {units.duration(r.now_ns)}, {units.duration(r.was_ns)} before: {units.ratio(r.ratio)}, {most:.2f}× is allowed",
+        )
+        for r in worse
     )
