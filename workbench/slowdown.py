@@ -110,6 +110,8 @@ def _name(node: NodeTime) -> str:
 
 
 def _scale(baseline: ProfileBaseline, profile: Profile, roofline: str) -> float:
+    if not (baseline.gemm_flops_per_s and profile.machine.gemm_flops_per_s):
+        return 1.0  # an imported profile: of its machine nothing is known
     gemm = baseline.gemm_flops_per_s / profile.machine.gemm_flops_per_s
     copy = baseline.copy_bytes_per_s / profile.machine.copy_bytes_per_s
     return gemm if roofline == "compute" else copy if roofline == "memory" else (gemm * copy) ** 0.5

@@ -81,7 +81,21 @@ class EmbeddedEngine:
                 peak_bytes=max(plan.live_bytes, default=0),
                 weight_bytes=plan.weight_bytes,
                 noise=noise.verdict(),
+                notes=byte_notes(session),
             )
+
+
+BYTES = frozenset(("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "DequantizeLinear", "QGemm"))
+
+
+def byte_notes(session: Session) -> tuple[str, ...]:
+    """What the times of a model in bytes are worth."""
+    if not any(operation.op in BYTES for operation in session.program.operations):
+        return ()
+    ways = "are products of bytes" if session.kernels == "compiled" else "ride on floats"
+    return (
+        f"int8: this engine's integers {ways}; another runtime's times differ, so decide by the one you ship (--engine onnxruntime)",
+    )
 
 
 def timed_run(plan: Plan, given: Mapping[int, Value]) -> list[int]:

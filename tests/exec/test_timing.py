@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -192,3 +195,25 @@ def test_a_chrome_trace_has_one_event_per_node_that_took_time(model: Any) -> Non
     events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     assert {e["name"] for e in events} >= {"conv", "pool", "last"}
     assert all(later["ts"] >= now["ts"] + now["dur"] - 1e-3 for now, later in pairwise(events))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs to share one CPU with another process")
+def test_a_profile_taken_beside_a_busy_loop_says_so(model: Any) -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [min(before)])
+    loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        found = profile(model, {"x": np.ones((2, 8, 12, 12), np.float32)}, 4000, seconds=1.0, kernels="numpy")
+    finally:
+        loop.kill()
+        loop.wait()
+        os.sched_setaffinity(0, before)
+    assert not found.noise.quiet
+    assert found.noise.reason in found.notes
+
+
+def test_the_times_of_bytes_say_what_they_are_worth(proto: Any) -> None:
+    text = "g (uint8[N, 4] x) => (int32[N, 3] y) { y = MatMulInteger(x, w) }"
+    made = load(proto(text, w=np.ones((4, 3), np.int8)))
+    found = profile(made, {"x": np.ones((2, 4), np.uint8)}, 3, kernels="numpy")
+    assert any("--engine onnxruntime" in note for note in found.notes)

@@ -87,3 +87,18 @@ def test_a_busy_machine_is_not_judged(measured: Profile) -> None:
     with pytest.raises(BenchError) as caught:
         judge_times(baseline_of(measured), noisy, 1.10)
     assert "something else runs" in caught.value.why
+
+
+def test_github_is_told_which_node_got_slower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    layers, base = tmp_path / "trt.json", tmp_path / "base.json"
+    name = load(CNN).graph.nodes[0].name
+    layers.write_text(json.dumps([{"name": name, "averageMs": 1.0}]))
+    given = ["profile", CNN, "--import", str(layers)]
+    assert run([*given, "--save", str(base)]) == 0
+    assert run([*given, "--baseline", str(base), "--format", "github"]) == 0
+    assert capsys.readouterr().out.count("::error") == 0
+    layers.write_text(json.dumps([{"name": name, "averageMs": 1.5}]))
+    assert run([*given, "--baseline", str(base), "--format", "github"]) == 1
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::error")]
+    assert len(said) == 2
+    assert "1.50×" in said[0]

@@ -151,3 +151,10 @@ def engine_option(function: F) -> F:
         show_default=True,
         help="What runs the model.",
     )(function)
+
+
+def library_option(function: F) -> F:
+    """`--ort-library`: operators of one's own for onnxruntime."""
+    return click.option(
+        "--ort-library", type=click.Path(), metavar="LIB.so", help="Custom operators, with --engine onnxruntime."
+    )(function)

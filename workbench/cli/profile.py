@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from workbench.cli.options import (
+    FORMATS,
     budget_options,
     engine_option,
     feed_options,
-    format_options,
     kernels_option,
+    library_option,
     model_argument,
 )
 from workbench.cli.output import emit, progress_bar, say
@@ -22,6 +23,7 @@ from workbench.cli.output import emit, progress_bar, say
 @model_argument
 @feed_options
 @engine_option
+@library_option
 @click.option("--runs", type=click.IntRange(3), default=20, show_default=True, help="Timed runs, after a warm-up.")
 @click.option("--seconds", type=float, metavar="S", help="Stop after this time, at least three runs.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of the engine.")
@@ -51,12 +53,29 @@ from workbench.cli.output import emit, progress_bar, say
     metavar="RATIO",
     help="What counts as slower, for a node and in all.",
 )
+@click.option(
+    "--import",
+    "source",
+    type=click.Path(),
+    metavar="FILE.json",
+    help="Show a profile of onnxruntime's or trtexec's by the nodes of MODEL; nothing is run.",
+)
 @click.option("--trace", type=click.Path(), metavar="FILE.json", help="Write a Chrome trace (Perfetto opens it).")
-@format_options
+@click.option("--model-explorer", type=click.Path(), metavar="FILE.json", help="Write node data for Model Explorer.")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice([*FORMATS, "github"]),
+    default="table",
+    show_default=True,
+    help="How the result is written.",
+)
+@click.option("--json", "format", flag_value="json", help="Short for --format json.")
 @budget_options
 def command(
     model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, runs: int, seconds: float | None, threads: int,
-    kernels: str, fuse: bool, by: str, whole: bool, save: str | None, baseline: str | None, max_slowdown: float, trace: str | None, format: str,
+    kernels: str, fuse: bool, by: str, whole: bool, save: str | None, baseline: str | None, max_slowdown: float, trace: str | None,
+    source: str | None, model_explorer: str | None, ort_library: str | None, format: str,
 ) -> int:  # fmt: skip
     """Time every node of MODEL: median, share, FLOP/s, what limits it; the sum of the nodes against the wall.
 
@@ -69,27 +88,47 @@ def command(
     from workbench.render.profiling import profile_tables
 
     opened = workbench.load(model)
-    feeds = feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed)
-    for line in feeds.assumptions:
-        say(line)
-    with progress_bar() as progress:
-        result = workbench.profile(
-            opened, feeds.values, runs, engine=engine, threads=threads, seconds=seconds, kernels=kernels, fuse=fuse, progress=progress
-        )  # fmt: skip
+    if source:
+        from exec.engines.imported import imported
+
+        result = imported(source, opened)
+    else:
+        feeds = feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed)
+        for line in feeds.assumptions:
+            say(line)
+        with progress_bar() as progress:
+            session = workbench.Session(
+                opened, engine, threads=threads, kernels=kernels, fuse=fuse, ort_library=ort_library
+            )
+            result = workbench.profile(session, feeds.values, runs, seconds=seconds, progress=progress)
     if trace:
         from exec.chrome_trace import chrome_trace
 
-        Path(trace).write_text(json.dumps(chrome_trace(result, opened.graph.name)), encoding="utf-8")
-        say(f"wrote {trace}")
-    emit(result, "profile", profile_tables(result, by, whole=whole or format != "table"), format)
+        _write(trace, chrome_trace(result, opened.graph.name))
+    if model_explorer:
+        from exec.model_explorer import node_data
+
+        _write(model_explorer, node_data(result, opened.graph.name or "main"))
+    if format != "github":
+        emit(result, "profile", profile_tables(result, by, whole=whole or format != "table"), format)
     if save:
         slowdown.save(save, result)
         say(f"wrote {save}")
     if not baseline:
         return 0
     worse = [r for r in slowdown.judge(slowdown.read(baseline), result, max_slowdown) if not r.holds]
+    if format == "github":
+        from workbench.render.profiling import to_github
+
+        click.echo(to_github(worse, model, max_slowdown), nl=bool(worse))
+        return int(bool(worse))
     for r in worse:
         say(
             f"{r.name} took {units.duration(r.was_ns)} on this machine's scale, takes {units.duration(r.now_ns)}: {units.ratio(r.ratio)}, {max_slowdown:.2f}× is allowed"
         )
     return int(bool(worse))
+
+
+def _write(path: str, data: object) -> None:
+    Path(path).write_text(json.dumps(data), encoding="utf-8")
+    say(f"wrote {path}")

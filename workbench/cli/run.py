@@ -10,6 +10,7 @@ from workbench.cli.options import (
     feed_options,
     format_options,
     kernels_option,
+    library_option,
     model_argument,
 )
 from workbench.cli.output import emit, say
@@ -19,6 +20,7 @@ from workbench.cli.output import emit, say
 @model_argument
 @feed_options
 @engine_option
+@library_option
 @kernels_option
 @click.option(
     "--outputs", "names", metavar="A,B", help="Values to give instead of the outputs; any intermediate value by name."
@@ -29,7 +31,7 @@ from workbench.cli.output import emit, say
 @budget_options
 def command(
     model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, kernels: str, names: str | None,
-    save_inputs: str | None, save_outputs: str | None, format: str,
+    save_inputs: str | None, save_outputs: str | None, ort_library: str | None, format: str,
 ) -> None:  # fmt: skip
     """Run MODEL once and show what comes out: shape, range and mean of every output.
 
@@ -46,7 +48,7 @@ def command(
     if save_inputs:
         feeding.save_npz(save_inputs, feeds.values)
     wanted = [n.strip() for n in names.split(",")] if names else None
-    values = workbench.Session(opened, engine, kernels=kernels).run(feeds.values, wanted)
+    values = workbench.Session(opened, engine, kernels=kernels, ort_library=ort_library).run(feeds.values, wanted)
     if save_outputs:
         feeding.save_npz(save_outputs, values)
     result, table = describe_values(values)

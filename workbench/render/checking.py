@@ -9,6 +9,7 @@ import msgspec
 from workbench import __version__
 from workbench.findings import Findings
 from workbench.lint.catalog import BY_CODE
+from workbench.render.github import annotation
 from workbench.render.table import Column, Table
 from workbench.render.text import display_name
 
@@ -42,16 +43,9 @@ def to_github(result: Findings, path: str) -> str:
     """Workflow commands that GitHub shows beside a commit."""
     word = {"error": "error", "warning": "warning", "note": "notice"}
     return "\n".join(
-        f"::{word[f.level]} file={_escaped(path, ',:')},title={f.code} {_escaped(f.where, ',:')}::{_escaped(BY_CODE[f.code].title + ': ' + f.message)}"
+        annotation(word[f.level], path, f"{f.code} {f.where}", f"{BY_CODE[f.code].title}: {f.message}")
         for f in result.findings
     )
-
-
-def _escaped(text: str, also: str = "") -> str:
-    safe = display_name(text).replace("%", "%25")
-    for char in also:
-        safe = safe.replace(char, f"%{ord(char):02X}")
-    return safe
 
 
 def to_sarif(result: Findings, path: str) -> str:

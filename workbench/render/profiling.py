@@ -73,10 +73,10 @@ def _grouped(result: Profile, title: str, key: object) -> Table:
 def verdict(result: Profile) -> str:
     """Sum against wall, engine, and whether the machine was quiet."""
     noise = "" if result.noise.quiet else f" The machine was busy: {result.noise.reason}."
-    threads = f"{result.threads} {'thread' if result.threads == 1 else 'threads'}"
+    threads = f", {result.threads} {'thread' if result.threads == 1 else 'threads'}" if result.threads else ""
     return (
         f"Sum of nodes {units.duration(result.sum_ns)}, wall {units.duration(result.wall_ns)}, median of {result.runs} runs in {result.engine} "
-        f"({result.kernels}, {threads}); peak {units.size(result.peak_bytes)} beside {units.size(result.weight_bytes)} of weights.{noise}"
+        f"({result.kernels}{threads}); peak {units.size(result.peak_bytes)} beside {units.size(result.weight_bytes)} of weights.{noise}"
     )
 
 
