@@ -126,3 +126,23 @@ def test_any_two_axes_of_a_weight_can_be_shown() -> None:
     assert (piece.values == values[:, 2, :]).all()
     assert (slice_of(values, 1).values == values[1]).all()
     assert slice_of(np.zeros(3), 0).values.shape == (1, 3)
+
+
+def test_weights_of_a_and_b_stand_in_pairs(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        text = await ui.press(pilot, app, "5", "r", "enter", "a", "enter", "b", "3")
+        assert "Tensors A→B" in text
+        view = app.view("tensors")
+        signs = {view.all[k].name: view._sign(k) for k in view.rows}
+        assert signs["convs.1.weight_2_quantized"] == "~"
+        assert signs["convs.1.weight_2_scale"] == "+"
+        assert signs["norms.1.bias"] == "−"
+        assert signs["head.bias"] == "="
+        assert "scale" in text
+        assert "along axis 0" in text
+        half = next(k for k in view.rows if view.all[k].name == "head.weight_half")
+        assert view.apart[half].sqnr_db > 50
+        await ui.press(pilot, app, "b")
+        assert "Tensors A→B" not in ui.text(app)
+
+    ui.drive(script)
