@@ -26,6 +26,7 @@ FLAGS = {
     "nodes": "--max-nodes",
     "depth": "--max-depth",
     "seconds": "--max-seconds",
+    "growth": "--max-growth",
 }
 """The command line's name for each limit."""
 
@@ -41,6 +42,7 @@ class Limits:
     nodes           after calls of functions are expanded
     depth           of subgraphs and function calls in each other
     seconds         wall time
+    growth          bytes of values that each byte of weights and inputs may become, beyond 128 MiB; None: `bytes_alive` alone says
     """
 
     bytes_alive: int | None = field(default_factory=lambda: default_memory_bytes())
@@ -50,6 +52,7 @@ class Limits:
     nodes: int | None = 2_000_000
     depth: int | None = 64
     seconds: float | None = None
+    growth: int | None = 64
 
 
 _defaults: list[Limits] = []
@@ -65,7 +68,7 @@ def use_limits(limits: Limits) -> None:
     _defaults[:] = [limits]
 
 
-NO_LIMITS = Limits(None, None, None, None, None, None, None)
+NO_LIMITS = Limits(None, None, None, None, None, None, None, None)
 
 
 class Budget:

@@ -14,6 +14,8 @@ from exec.arrays import Value
 from exec.binding import FAILURES, Binding, bind, fail
 from exec.budget import Budget
 from exec.context import Randomness, RunContext
+from exec.footprint import Footprint
+from exec.kernels.growth import foreseen
 from exec.program import MISSING, Operation, Program
 from exec.progress import Cancel, check
 
@@ -31,6 +33,7 @@ class Interpreter:
         self.kernels = kernels
         self.randomness = Randomness(seed)
         self.budget = Budget()
+        self.footprint = Footprint()
         self._bound: dict[int, Binding] = {}
         self._deaths: dict[int, list[tuple[int, ...]]] = {}
 
@@ -68,7 +71,11 @@ class Interpreter:
         self.budget.step("running a subgraph")
         with self.budget.nested("running a subgraph"):
             self.run(program, values)
-        return [None if n == MISSING else values[n] for n in program.outputs]
+        results = [None if n == MISSING else values[n] for n in program.outputs]
+        made = {n for o in program.operations for n in o.outputs}
+        for number in made.intersection(program.outputs):
+            self.footprint.gone(values[number])  # whoever called counts what it makes of them
+        return results
 
     def run(
         self,
@@ -94,6 +101,7 @@ class Interpreter:
                 watch(operation, inputs, outputs)
             for number in dead:
                 if number not in keep:
+                    self.footprint.gone(values[number])
                     values[number] = None
 
     def compute(
@@ -105,10 +113,24 @@ class Interpreter:
         }
         call = self.binding(operation).call
         try:
+            if not operation.domain:
+                foreseen(operation.op, inputs)
             context = RunContext(operation, self.randomness, captured, self.evaluate, self.budget)
-            return [_tensor(value) for value in call(inputs, context)]
+            results = [_tensor(value) for value in call(inputs, context)]
+            self.footprint.made(results, "")
         except FAILURES as error:
             fail(error, operation, inputs)
+        return results
+
+    def compute_alone(
+        self, operation: Operation, inputs: Sequence[Value], values: Sequence[Value] | Mapping[int, Value]
+    ) -> Sequence[Value]:
+        """`compute` for a step of a plan, which does not tell when its results are gone: only what it needs itself counts."""
+        alive = self.footprint.alive
+        try:
+            return self.compute(operation, inputs, values)
+        finally:
+            self.footprint.alive = alive
 
 
 def _tensor(value: Value) -> Value:

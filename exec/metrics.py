@@ -85,9 +85,13 @@ def _arrays(want: Array, got: Array) -> Difference:
     if want.dtype != got.dtype and not text:
         return _incomparable(f"{want.dtype} against {got.dtype}")
     if text:
-        wrong = int(np.count_nonzero(want.astype(str) != got.astype(str)))
+        wrong = sum(_text(a) != _text(b) for a, b in zip(want.flat, got.flat, strict=True))
         return Difference(-math.inf if wrong else math.inf, 1.0 - wrong / max(want.size, 1), 0.0, 0.0, wrong, want.size)
     return _numbers(want.reshape(-1), got.reshape(-1))
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
 def _numbers(want: Array, got: Array) -> Difference:

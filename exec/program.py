@@ -8,6 +8,7 @@ turns each subgraph attribute into a `Program` of its own, whose captured outer 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,6 +84,31 @@ class Program:
         if isinstance(value, gs.Constant):
             value = self.constants[number] = aligned(tensor_values(value))
         return value
+
+
+def constant_bytes(program: Program) -> int:
+    """What the constants of a program and of its subgraphs take; none is loaded."""
+    total = sum(_nbytes(value) for value in program.constants.values())
+    given = {o.outputs[0]: o.attributes.get("value") for o in program.operations if o.op == "Constant" and o.outputs}
+    for operation in program.operations:
+        if operation.op == "ConstantOfShape" and not operation.domain:
+            number = operation.inputs[0]
+            total += _filled(program.constant(number) if number in program.constants else given.get(number))
+        total += sum(constant_bytes(body) for body in operation.attributes.values() if isinstance(body, Program))
+    return total
+
+
+def _filled(shape: Any) -> int:
+    """The bytes of a ConstantOfShape of this constant, a weight that one number fills; none where it is over a GiB."""
+    if not isinstance(shape, np.ndarray) or shape.dtype != np.int64 or shape.size > 8 or (shape < 0).any():
+        return 0
+    size = 4 * math.prod(shape.reshape(-1).tolist())
+    return size if size <= 1 << 30 else 0
+
+
+def _nbytes(value: Any) -> int:
+    kept = value._values if isinstance(value, gs.Constant) else value
+    return int(getattr(kept, "nbytes", 0))
 
 
 def aligned(value: Value) -> Value:

@@ -18,11 +18,12 @@ from exec.compiled import available
 from exec.errors import EngineMissing, OptionError, nearest
 from exec.expansion import expanded_nodes
 from exec.feedcheck import check_feeds
+from exec.footprint import allowance, counting
 from exec.interpreter import Interpreter
 from exec.lowering.fallback import ShapeChangedError
 from exec.lowering.packs import Packs
 from exec.plan import Options, Plan
-from exec.program import MISSING, flatten, function_key
+from exec.program import MISSING, constant_bytes, flatten, function_key
 from exec.progress import Cancel, check
 from exec.threads import blas_threads, default_threads
 from exec.trace import Trace, Tracer, signature_of
@@ -73,6 +74,7 @@ class Session:
         self.program = flatten(model.graph, model.opsets, model.graph.functions)
         self.interpreter = Interpreter("plain" if self.kernels == "plain" else "numpy", seed)
         self.packs = Packs()
+        self._weight_bytes = constant_bytes(self.program)
         self._inputs = list(model.graph.inputs)
         self._defaults = input_defaults(model.graph)
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
@@ -91,8 +93,8 @@ class Session:
         cancel: Cancel | None = None,
     ) -> dict[str, Value]:
         """Run once and return the wanted values by name: the model's outputs, or any value named in `outputs`."""
-        with self._lock, np.errstate(all="ignore"):
-            self.interpreter.budget = self._limits()
+        with self._lock, np.errstate(all="ignore"), counting(self.interpreter.footprint):
+            self._restart(feeds)
             key = None if hook is not None else _looks(feeds, outputs)
             again = self._again.get(key) if key is not None else None
             if again is not None:
@@ -125,6 +127,15 @@ class Session:
         while len(self._again) > MOST_PLANS:
             self._again.popitem(last=False)
 
+    def _restart(self, feeds: Mapping[str, Value]) -> None:
+        """Fresh limits for a run on `feeds`."""
+        budget = self.interpreter.budget = self._limits()
+        footprint = self.interpreter.footprint
+        footprint.limit = allowance(
+            budget.limits, self._weight_bytes + sum(int(getattr(value, "nbytes", 0)) for value in feeds.values())
+        )
+        footprint.alive = 0
+
     def _limits(self) -> Budget:
         """The caller's budget, spent over all runs; without one the default limits hold for each run."""
         return Budget(self._default_limits) if self.budget is None else self.budget
@@ -134,8 +145,8 @@ class Session:
     ) -> Iterator[tuple[str, Value]]:
         """The named values of one run, each as soon as it is made; the arrays are the caller's own."""
         wanted = self._wanted(names)
-        with self._lock, blas_threads(self.threads), np.errstate(all="ignore"):
-            self.interpreter.budget = self._limits()
+        with self._lock, blas_threads(self.threads), np.errstate(all="ignore"), counting(self.interpreter.footprint):
+            self._restart(feeds)
             given = self._given(feeds)
             made = {n: value for n, value in given.items() if n in wanted.values()}
             names_of: dict[int, list[str]] = {}

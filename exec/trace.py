@@ -125,6 +125,7 @@ class Tracer:
             for number in dead:
                 mine = numbers[number]
                 if mine not in keep and mine not in trace.known:
+                    self.interpreter.footprint.gone(values[mine])
                     values[mine] = None
 
     def _operation(self, operation: Operation, numbers: list[int]) -> None:

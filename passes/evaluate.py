@@ -8,9 +8,13 @@ import numpy as np
 
 from exec.arrays import Array, Value
 from exec.errors import BenchError
+from exec.footprint import counting
 from exec.ir import Node
 from exec.program import Operation, attribute_value
 from passes.region import Region
+
+LARGEST = 16 << 20
+"""Bytes a folded value may have, beyond four times what it is made of: more is better made at run time."""
 
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
 
@@ -48,8 +52,10 @@ def evaluate_on(node: Node, inputs: Sequence[Value], region: Region) -> list[Arr
     outs = tuple(len(numbers) + k if t.name else -1 for k, t in enumerate(node.outputs))
     operation = Operation(node.op, "", region.opset, attributes, numbers, outs, node, {}, {"": region.opset})
     try:
-        with blas_threads(1):
-            values = Interpreter("plain").compute(operation, inputs, ())
+        interpreter = Interpreter("plain")
+        interpreter.footprint.limit = LARGEST + 4 * sum(x.nbytes for x in inputs if isinstance(x, np.ndarray))
+        with blas_threads(1), counting(interpreter.footprint):
+            values = interpreter.compute(operation, inputs, ())
     except BenchError:
         # no kernel, or the model is wrong here: the run itself will say so
         return None

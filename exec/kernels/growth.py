@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from exec.arrays import Value
 from exec.budget import bytes_text, default_limits, element_count, exceeded
+from exec.footprint import current
 
 _SMALL = 1 << 26  # bytes nobody is asked about: the answer costs more than a small result
 
@@ -20,7 +22,65 @@ def fitting(shape: Iterable[Any], dtype: Any) -> tuple[int, ...]:
     dims = tuple(int(dim) for dim in shape)
     size = element_count(dims) * np.dtype(dtype).itemsize
     if size > _SMALL:
-        limit = default_limits().bytes_alive
-        if limit is not None and size > limit:
-            raise exceeded("bytes_alive", bytes_text(size), bytes_text(limit), "")
+        ask(size)
     return dims
+
+
+def ask(size: int) -> None:
+    """Raise `BudgetExceeded` where `size` bytes are over the limit of the run, or of the process outside one."""
+    footprint = current()
+    if footprint is not None:
+        footprint.ask(size)
+        return
+    limit = default_limits().bytes_alive
+    if limit is not None and size > limit:
+        raise exceeded("bytes_alive", bytes_text(size), bytes_text(limit), "")
+
+
+def _broadcast(inputs: Sequence[Any]) -> int:
+    rank = max(x.ndim for x in inputs)
+    dims = [1] * rank
+    for x in inputs:
+        for axis, dim in enumerate(x.shape, rank - x.ndim):
+            dims[axis] = max(dims[axis], dim)
+    return element_count(dims) * max(int(x.itemsize) for x in inputs)
+
+
+def _concatenated(inputs: Sequence[Any]) -> int:
+    return sum(int(x.nbytes) for x in inputs)
+
+
+def _product(inputs: Sequence[Any]) -> int:
+    a, b = inputs[:2]
+    rows = a.shape[:-1] if a.ndim > 1 else ()
+    columns = b.shape[-1:] if b.ndim > 1 else ()
+    batch = b.shape[:-2] if b.ndim > a.ndim else ()
+    return element_count((*batch, *rows, *columns)) * int(a.itemsize)
+
+
+def _gathered(inputs: Sequence[Any]) -> int:
+    x, indices = inputs[:2]
+    return int(indices.size) * (int(x.nbytes) // max(min(x.shape, default=1), 1))
+
+
+_FORESEEN: dict[str, Callable[[Sequence[Any]], int]] = {
+    **dict.fromkeys(
+        ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "Where", "Max", "Min", "Sum", "Mean", "And", "Or", "Xor",
+         "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"),
+        _broadcast,
+    ),
+    "Concat": _concatenated, "MatMul": _product, "MatMulInteger": _product, "Gather": _gathered, "GatherND": _gathered,
+}  # fmt: skip
+"""Ops that can make much out of little: an upper bound of their output's bytes, from their inputs."""
+
+
+def foreseen(op: str, inputs: Sequence[Value]) -> None:
+    """Ask for the result of an op of the default domain, where it can be larger than its inputs."""
+    rule = _FORESEEN.get(op)
+    if rule is None:
+        return
+    arrays = [x for x in inputs if isinstance(x, np.ndarray)]
+    if arrays and len(arrays) == len(inputs):
+        size = rule(arrays)
+        if size > _SMALL:
+            ask(size)

@@ -9,12 +9,17 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
+from exec.kernels.growth import ask
 from exec.kernels.registry import kernel
 
 
 @kernel("StringConcat", since=20)
 def string_concat(a: Array, b: Array, /) -> Array:
     """a followed by b, broadcast."""
+    longest = max((len(text) for text in a.reshape(-1)), default=0) + max(
+        (len(text) for text in b.reshape(-1)), default=0
+    )
+    ask(longest * max(a.size, b.size))
     return np.asarray(np.add(a.astype(object), b.astype(object)), object)
 
 

@@ -65,7 +65,7 @@ def _run_static(
         values[number] = values[number].astype(kind)
     for operation in operations:
         inputs = [None if n < 0 else values[n] for n in operation.inputs]
-        results = interpreter.compute(operation, inputs, values)
+        results = interpreter.compute_alone(operation, inputs, values)
         values.update((n, result) for n, result in zip(operation.outputs, results, strict=False) if n >= 0)
     for number, target in wanted:
         result = values[number]
@@ -108,7 +108,7 @@ def _run_dynamic(
     for number, kind in narrow.items():
         values[number] = values[number].astype(kind)
     inputs = [None if n < 0 else values[n] for n in operation.inputs]
-    results = interpreter.compute(operation, inputs, values)
+    results = interpreter.compute_alone(operation, inputs, values)
     for number, result in zip(outputs, results, strict=False):
         if number >= 0:
             slots.values[number] = outside(result, arena)

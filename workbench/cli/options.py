@@ -92,14 +92,15 @@ def _amount(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     field = next(name for name, flag in FLAGS.items() if flag in parameter.opts)
     amount = None if value == "none" else _parsed(value, parameter)
     number = amount if amount is None or field == "seconds" else int(amount)
-    changed: Any = {field: number}
+    changed: Any = {field: number, **({"growth": None} if field == "bytes_alive" else {})}
     use_limits(dataclasses.replace(default_limits(), **changed))
 
 
 def budget_options(function: F) -> F:
     """`--max-memory` and its kin: what a model may use; reaching a limit is an error that names its flag."""
     texts = {
-        "--max-memory": "Memory for values alive at one time (80 % of the machine's).", "--max-produced": "Bytes computed in all.",
+        "--max-memory": "Memory for values alive at one time (80 % of the machine's, and what --max-growth says).",
+        "--max-growth": "Bytes of values for each byte of weights and inputs, beyond 128 MiB (64).", "--max-produced": "Bytes computed in all.",
         "--max-macs": "Multiply-adds.", "--max-loop-steps": "Iterations of loops in a run (100000).",
         "--max-nodes": "Nodes after calls of functions are expanded (2000000).", "--max-depth": "Subgraphs in each other (64).",
         "--max-seconds": "Wall time of a run (no limit).",

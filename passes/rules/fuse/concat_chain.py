@@ -15,7 +15,7 @@ class FuseConcatChain(Rewrite):
     What    Concat(Concat(a, b), c)  becomes  Concat(a, b, c).
     Why     Each element is copied once instead of twice.
     When    The same axis, and nothing else reads the inner one.
-    Not     Different axes.
+    Not     Different axes; an inner Concat read twice, which would be copied twice.
     Safety  EXACT: the same elements in the same order.
     Source  ONNX Concat.
     """
@@ -32,7 +32,13 @@ class FuseConcatChain(Rewrite):
         for tensor in node.inputs:
             inner = region.producer(tensor, "Concat")
             own = None if inner is None else axis_of(inner, region, 1)
-            if inner is not None and axis is not None and own == axis and region.only_read_by(tensor, node):
+            if (
+                inner is not None
+                and axis is not None
+                and own == axis
+                and len(tensor.outputs) == 1
+                and region.only_read_by(tensor, node)
+            ):
                 inputs.extend(inner.inputs)
                 merged.append(inner)
             else:
