@@ -72,6 +72,7 @@ class Rewrite:
     needs     the oldest opset whose ops and attributes the result uses
     targets   the runtimes it pays on; empty for all
     bound     with APPROXIMATE, the largest error as a share of the range
+    finite_only  it may change what NaN, infinities and overflowing numbers give; all others must give the same for these, too
     """
 
     id: ClassVar[str] = ""
@@ -81,6 +82,7 @@ class Rewrite:
     needs: ClassVar[int] = 1
     targets: ClassVar[tuple[str, ...]] = ()
     bound: ClassVar[float] = 0.0
+    finite_only: ClassVar[bool] = False
     pattern: ClassVar[Op | None] = None
     BEFORE: ClassVar[str] = ""
     AFTER: ClassVar[str] = ""

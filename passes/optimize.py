@@ -51,6 +51,7 @@ class Plan:
         fuel: int | None = None,
         barred: Collection[Place] = (),
         witness: RegionalVerifier | None = None,
+        apply: bool = True,
     ) -> tuple[Model, Trace]:
         """The pipeline on a copy of `model`."""
         with no_gc():
@@ -64,6 +65,7 @@ class Plan:
                 witness=witness,
                 progress=self.progress,
                 cancel=self.cancel,
+                apply=apply,
             )
             return copy, pipeline.run()
 
@@ -97,15 +99,19 @@ def optimize(
     began = perf_counter()
     plan = plan_of(model, passes, skip=skip, target=target, rules=rules, grow=grow, progress=progress, cancel=cancel)
     source = model if opset is None or opset == model.opset else converted(model, opset)
-    result, trace = plan.run(source)
-    undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
-    checked = Verification("none", reason="verification is off")
     if verify:
         from passes.verify import Verifier, VerifyBudget
 
-        verifier = Verifier(model, feeds, budget or VerifyBudget(optimizer_seconds=perf_counter() - began), cancel)
-        result, trace, more, checked = verifier.verified(plan, source, result, trace)
-        undone += more
+        verifier = Verifier(model, feeds, budget or VerifyBudget(), cancel)
+        witness = verifier.witness()
+        result, trace = plan.run(source, witness=witness)
+        if budget is None:
+            verifier.budget = VerifyBudget(optimizer_seconds=perf_counter() - began - witness.spent)
+        result, trace, undone, checked = verifier.verified(plan, source, result, trace, witness)
+    else:
+        result, trace = plan.run(source)
+        undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
+        checked = Verification("none", reason="verification is off")
     report = summary(model, result, plan, trace, undone, checked, perf_counter() - began)
     return OptimizeResult(result, report)
 

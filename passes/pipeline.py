@@ -7,7 +7,8 @@ its number: `fuel` stops after that many, which is what bisection needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,21 @@ WIDE = 64
 
 NODE_BYTES = 40
 """What a node costs in a file, about: removing one pays for a small constant."""
+
+FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    RewriteError,
+)
+"""What a rule raises that met what its author did not think of."""
+
+MOST_FAILURES = 8
+"""A rule that failed at so many places is asked no more."""
 
 Place = tuple[str, str]
 """(rule, first output of its anchor): where a rewrite applied."""
@@ -90,6 +106,7 @@ class Pipeline:
     fuel    how many applications at most
     barred  places where a rule must not apply
     witness compares both sides of each patch, and has it undone where they differ
+    apply   False to ask every rule and apply nothing: what is another graph afterwards was edited by a rule itself
     """
 
     def __init__(
@@ -102,7 +119,9 @@ class Pipeline:
         witness: RegionalVerifier | None = None,
         progress: Progress | None = None,
         cancel: Cancel | None = None,
+        apply: bool = True,
     ) -> None:
+        self.apply = apply
         self.workspace, self.stages = workspace, [Stage(rules) for rules in stages]
         self.fuel, self.barred = fuel, frozenset(barred)
         self.witness, self.progress, self.cancel = witness, progress, cancel
@@ -110,6 +129,7 @@ class Pipeline:
         self.limit = 1000 + 20 * len(workspace.home)
         self.inlines = any(rule.id == "inline-function" for stage in stages for rule in stage)
         self._broken: set[Place] = set()
+        self._failures: Counter[str] = Counter()
 
     def run(self) -> Trace:
         """Sweep until a sweep over everything changes nothing."""
@@ -159,7 +179,7 @@ class Pipeline:
         region.flush()
         for rule in whole:
             began = perf_counter()
-            for found in rule.find(region):
+            for found in self._found(rule, region):
                 if self.trace.exhausted:
                     break
                 self._take(rule, found, region)
@@ -180,12 +200,43 @@ class Pipeline:
                 if not plain and not rule.domain:
                     continue
                 began = perf_counter()
-                found = rule.consider(node, here)
+                found = self._considered(rule, node, here)
                 done = None if found is None else self._take(rule, found, here)
                 self._spend(rule, began)
                 if done is not None:
                     stack.extend(self._near(done))
                     break
+
+    def _considered(self, rule: Rewrite, node: Node, here: Region) -> Patch | Refusal | None:
+        """What the rule would do at a node; one that fails there is reported like one that breaks the graph."""
+        if self._failures and self._failures[rule.id] >= MOST_FAILURES:
+            return None
+        try:
+            return rule.consider(node, here)
+        except FAILURES as error:
+            self._note_failure(rule, node, error)
+            return None
+
+    def _found(self, rule: Rewrite, region: Region) -> Iterator[Patch | Refusal]:
+        """What a rule for whole graphs would do, up to where it fails."""
+        if self._failures[rule.id] >= MOST_FAILURES:
+            return
+        try:
+            yield from rule.find(region)
+        except FAILURES as error:
+            self._note_failure(rule, None, error)
+
+    def _note_failure(self, rule: Rewrite, node: Node | None, error: Exception) -> None:
+        self._failures[rule.id] += 1
+        name = node.name or node.op if node is not None else "the graph"
+        place = (rule.id, node.outputs[0].name if node is not None and node.outputs else name)
+        if place not in self._broken:
+            self._broken.add(place)
+            sources = tuple(provenance((node,))) if node is not None else ()
+            reason = (
+                f"the rule failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+            )
+            self.trace.broken.append((Event(rule.id, name, sources, place, ""), reason))
 
     def _spend(self, rule: Rewrite, began: float) -> None:
         seconds = self.trace.seconds
@@ -217,7 +268,7 @@ class Pipeline:
             self.trace.refusals[rule.id, found.node] = found
             return None
         place = (rule.id, found.anchor.outputs[0].name if found.anchor.outputs else found.anchor.name)
-        if place in self.barred or place in self._broken:
+        if place in self.barred or place in self._broken or not self.apply:
             return None
         growth = self._growth(found)
         if growth is not None:
@@ -238,6 +289,7 @@ class Pipeline:
         if problem:
             done.undo()
             self._broken.add(place)
+            self._failures[rule.id] += 1
             self.trace.broken.append((event, problem))
             return None
         credit = sum(node_bytes(n) for n, _ in done.gone) - sum(node_bytes(n) for n in done.made)

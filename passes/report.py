@@ -70,9 +70,10 @@ class Verification:
 
     scope      "whole", "regions" or "none"
     runs       sets of inputs tried
-    regions    patches compared one by one, of how many
+    regions    patches compared one by one, of how many; beside a whole run, too
     worst      largest difference as a share of the range, over all outputs
     reason     why it was not done, or not whole
+    unproven   outputs on which the inputs showed nothing: no finite number, or the same one everywhere
     """
 
     scope: str
@@ -83,6 +84,7 @@ class Verification:
     tolerance: float = 0.0
     seconds: float = 0.0
     reason: str = ""
+    unproven: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

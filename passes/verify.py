@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from exec.arrays import Array, Value
+from exec.arrays import Value
 from exec.budget import default_memory_bytes
 from exec.errors import BenchError, Cancelled, RewriteError
-from exec.feeds import make_feeds
-from exec.ir import Model
+from exec.ir import Constant, Model
 from exec.metrics import Difference, difference
 from exec.progress import Cancel, check
 from exec.session import Session
 from passes.base import Rewrite, Safety
 from passes.pipeline import Place, Trace
+from passes.regional import RegionalVerifier
 from passes.report import Undone, Verification, census
+from passes.samples import Samples, unproven
+from passes.ties import edge, flips, moves, on_edge
 
 if TYPE_CHECKING:
     from passes.optimize import Plan
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 Feeds = Mapping[str, Value]
 RULE_STRIKES = 2
 """A rule found guilty at this many places is left out altogether."""
+
+REGIONS_SHARE = 15
+"""Beside a whole run, the regions get this part of the budget's seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +69,12 @@ class Verifier:
         self.began = perf_counter()
         self.given = None if feeds is None else [feeds] if isinstance(feeds, Mapping) else list(feeds)
         self.samples: list[tuple[Feeds, dict[str, Value]]] = []
+        self.unproven: tuple[str, ...] = ()
         self.reason = ""
         self.worst = 0.0
         self.kernels = "auto"
         self._session: Session | None = None
+        self._whole = self.given is not None or census(model).weight_bytes <= budget.memory
 
     @property
     def session(self) -> Session:
@@ -76,6 +83,10 @@ class Verifier:
             self._session = Session(self.model, kernels=self.kernels)
         return self._session
 
+    def witness(self) -> RegionalVerifier:
+        """Who looks at each patch as it is applied: at all of them where the whole model cannot be run, else as far as time goes."""
+        return RegionalVerifier(seconds=self.budget.seconds / REGIONS_SHARE if self._whole else None)
+
     def confirmed(self, problem: str, result: Model, safeties: set[Safety]) -> str:
         """A difference, seen again with the simpler kernels: what only the fast ones show is not the rewrites' doing."""
         if not problem or self.kernels != "auto":
@@ -83,10 +94,6 @@ class Verifier:
         self.kernels, self._session = "numpy", None
         self.samples = [(feeds, self.session.run(feeds)) for feeds, _ in self.samples]
         return self.mismatch(result, safeties)
-
-    def affordable(self) -> bool:
-        """Whether original and result can both be run whole."""
-        return census(self.model).weight_bytes <= self.budget.memory
 
     def _late(self) -> bool:
         """The user's cancel, or a run that takes too much of the budget."""
@@ -97,54 +104,37 @@ class Verifier:
         """Run the original; False, with the reason noted, where it cannot be run."""
         if self.given is not None:
             self.samples = [(feeds, self.session.run(feeds)) for feeds in self.given]
-            return True
+        elif not self._make():
+            return False
+        self.unproven = unproven(self.model, self.samples)
+        return True
+
+    def _make(self) -> bool:
+        self.began = perf_counter()
+        made = Samples(self.model, lambda feeds, cancel=None: self.session.run(feeds, cancel=cancel), self._late)
         try:
-            made = make_feeds(self.model)
-            first = perf_counter()
-            self.samples.append((made.feeds, self.session.run(made.feeds, cancel=self._late)))
-            if made.sizes and perf_counter() - first < self.budget.limit / 8:
-                self._second(made.sizes)
+            made.make(self.budget.limit / 8)
+            for seed in (3, 4):
+                if unproven(self.model, made.pairs) and not self._late():
+                    made.again(seed)
         except Cancelled:
             check(self.cancel, "the verification")
-            if not self.samples:
+            if not made.pairs:
                 self.reason = f"a run of the original, with the first compilation of its kernels, took more than {self.budget.limit / 3:.0f} s"
                 return False
         except BenchError as error:
-            if not self.samples:
+            if not made.pairs:
                 self.reason = f"the original cannot be run: {error.what}"
                 return False
+        self.samples = made.pairs
         return True
-
-    def _second(self, sizes: Mapping[str, int]) -> None:
-        """Other sizes of the open dimensions, as far as the original takes them: each by itself, then all that went well together."""
-        taken = dict(sizes)
-        best: tuple[Feeds, dict[str, Value]] | None = None
-        for name, size in sizes.items():
-            for other in (2 * size, size + 1):
-                if self._late():
-                    break
-                found = self._run_with({**taken, name: other})
-                if found is not None:
-                    taken[name], best = other, found
-                    break
-        if best is not None:
-            self.samples.append(best)
-
-    def _run_with(self, sizes: Mapping[str, int]) -> tuple[Feeds, dict[str, Value]] | None:
-        """A run of the original at these sizes; None where it does not take them, which only the original can say."""
-        try:
-            feeds = make_feeds(self.model, seed=1, dims=sizes, check=False).feeds
-            return feeds, self.session.run(feeds, cancel=self._late)
-        except Cancelled:
-            check(self.cancel, "the verification")
-            return None
-        except BenchError:
-            return None
 
     # ---- comparing
 
     def mismatch(self, result: Model, safeties: set[Safety]) -> str:
         """How the result differs from the original, or ""."""
+        if problem := interface_change(self.model, result):
+            return problem
         try:
             session = Session(result, kernels=self.kernels)
             for feeds, wanted in self.samples:
@@ -168,52 +158,75 @@ class Verifier:
             return ""
         if gap.note:
             return f"output {name}: {gap.note}"
-        if safeties != {Safety.EXACT}:
-            if isinstance(want, np.ndarray) and want.dtype.kind in "iub" and _few(gap, want):
-                return ""
-            if not gap.mismatches and gap.max_of_range <= 8 * self._sensitivity(name, feeds):
-                # the model itself turns rounding into a difference of this size: it proves nothing against the rewrite
-                return ""
+        if safeties != {Safety.EXACT} and self._by_rounding(name, want, got, gap, feeds, safeties):
+            return ""
         if gap.mismatches:
             return f"output {name}: {gap.mismatches} of {gap.elements} elements differ"
         return f"output {name} differs by {gap.max_of_range:.2g} of its range, {allowed:.0e} is allowed"
 
-    def _sensitivity(self, name: str, feeds: Feeds) -> float:
-        """How far an output of the original moves when its inputs are changed in their last bits."""
-        rng = np.random.default_rng(0)
-        moved = {k: _nudged(v, rng) for k, v in feeds.items()}
-        wanted = next(outs for given, outs in self.samples if given is feeds)
-        try:
-            return difference(wanted[name], self.session.run(moved)[name]).max_of_range
-        except BenchError:
-            return 0.0
+    def _by_rounding(
+        self, name: str, want: Value, got: Value, gap: Difference, feeds: Feeds, safeties: set[Safety]
+    ) -> bool:
+        """Whether the original itself turns rounding into a difference like this: then it proves nothing against a rewrite."""
+
+        def run(moved: Mapping[str, Value]) -> Value:
+            return self.session.run(moved)[name]
+
+        if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray) or want.dtype.kind not in "iub":
+            return not gap.mismatches and gap.max_of_range <= 8 * moves(run, feeds, want)
+        node = edge(self.model.graph, name)
+        if node is not None:
+            try:
+                operands = [t.values if isinstance(t, Constant) else None for t in node.inputs]
+                asked = [t.name for t, known in zip(node.inputs, operands, strict=True) if known is None and t.name]
+                made = self.session.run(feeds, asked)
+                inputs = [made.get(t.name) if k is None else k for t, k in zip(node.inputs, operands, strict=True)]
+                if on_edge(node, inputs, want, got, lambda dtype: _allowed(dtype, safeties)):
+                    return True
+            except BenchError:
+                # the operands cannot be had one by one: the nudged runs decide
+                pass
+        return flips(run, feeds, want, got)
 
     # ---- searching
 
     def verified(
-        self, plan: Plan, source: Model, result: Model, trace: Trace
+        self, plan: Plan, source: Model, result: Model, trace: Trace, witness: RegionalVerifier
     ) -> tuple[Model, Trace, list[Undone], Verification]:
-        """`result` if it is right, else what is left once the guilty rewrites are out."""
-        if not trace.events and source is self.model:
-            return result, trace, [], Verification("none", reason="nothing was changed")
-        if self.given is None and not self.affordable():
-            return self._by_regions(
-                plan, source, f"two runs of {census(self.model).weight_bytes >> 20} MiB of weights are over the budget"
-            )
-        if not self.prepare():
-            return self._by_regions(plan, source, self.reason)
-        barred: set[Place] = set()
-        undone: list[Undone] = []
+        """`result` if it is right, else what is left once the guilty rewrites are out.
+
+        witness  it saw the patches of `trace`; what it had undone is in `trace.broken`
+        """
+        undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
+        if not trace.events and not undone and source is self.model:
+            return source.copy(), trace, [], Verification("none", reason="nothing was changed")
+        if not self._whole:
+            self.reason = f"two runs of {census(self.model).weight_bytes >> 20} MiB of weights are over the budget"
+        if not self._whole or not self.prepare():
+            if witness.skipped:
+                witness = RegionalVerifier()
+                result, trace = plan.run(source, witness=witness)
+                undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
+            return result, trace, undone, self._by_regions(witness)
+        barred: set[Place] = {e.place for e, _ in trace.broken}
         strikes: Counter[str] = Counter()
         while True:
             safeties = _safeties(plan, trace)
             problem = self.confirmed(self.mismatch(result, safeties), result, safeties)
             if not problem:
                 break
+            editor = None if barred else self._editor(plan, source)
+            if editor is not None:
+                undone.append(
+                    Undone(editor, "the graph", (), f"it edited the graph itself instead of giving a patch: {problem}")
+                )
+                plan = _without(plan, editor)
+                result, trace = plan.run(source, barred=barred)
+                continue
             number = self._guilty(plan, source, len(trace.events), barred)
             if number == 0 and source is self.model:
                 reason = f"two runs of the original itself differ: {problem}"
-                return result, trace, undone, Verification("none", runs=len(self.samples), reason=reason)
+                return result, trace, undone, replace(self._by_regions(witness), runs=len(self.samples), reason=reason)
             if number == 0:
                 raise RewriteError(
                     f"the model at opset {source.opset} computes something else",
@@ -231,26 +244,45 @@ class Verifier:
         allowed = max(
             (tolerance(w, _safeties(plan, trace)) for _, outs in self.samples for w in outs.values()), default=0.0
         )
-        return (
-            result,
-            trace,
-            undone,
-            Verification("whole", len(self.samples), worst=self.worst, tolerance=allowed, seconds=seconds),
-        )
-
-    def _by_regions(self, plan: Plan, source: Model, reason: str) -> tuple[Model, Trace, list[Undone], Verification]:
-        """Run again, looking at both sides of each patch."""
-        from passes.regional import RegionalVerifier
-
-        witness = RegionalVerifier()
-        result, trace = plan.run(source, witness=witness)
-        undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
-        seconds = perf_counter() - self.began
-        scope = "regions" if witness.seen else "none"
         verdict = Verification(
-            scope, regions=witness.seen, of=witness.total, worst=witness.worst, seconds=seconds, reason=reason
+            "whole",
+            len(self.samples),
+            witness.seen,
+            witness.total,
+            self.worst,
+            allowed,
+            seconds,
+            unproven=self.unproven,
         )
         return result, trace, undone, verdict
+
+    def _by_regions(self, witness: RegionalVerifier) -> Verification:
+        """What is known where only the patches were looked at."""
+        return Verification(
+            "regions" if witness.seen else "none",
+            regions=witness.seen,
+            of=witness.total,
+            worst=witness.worst,
+            seconds=perf_counter() - self.began + witness.spent,
+            reason=self.reason,
+        )
+
+    def _editor(self, plan: Plan, source: Model) -> str | None:
+        """The rule that changes the graph while it is only asked, if one does."""
+        rules = [rule for stage in plan.stages for rule in stage]
+
+        def differs(count: int) -> bool:
+            asked = set(rules[:count])
+            some = replace(plan, stages=[[r for r in stage if r in asked] for stage in plan.stages])
+            return bool(self.mismatch(some.run(source, apply=False)[0], {Safety.EXACT}))
+
+        if not differs(len(rules)) or differs(0):
+            return None
+        good, bad = 0, len(rules)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if differs(middle) else (middle, bad)
+        return rules[bad - 1].id
 
     def _guilty(self, plan: Plan, source: Model, events: int, barred: set[Place]) -> int:
         """The number of the first application after which the numbers are wrong; 0 if they were wrong before the first."""
@@ -265,9 +297,25 @@ class Verifier:
         return bad
 
 
-def _without(plan: Plan, rule: str) -> Plan:
-    from dataclasses import replace
+def interface_change(before: Model, after: Model) -> str:
+    """What callers would see change, or "": inputs and outputs in number, order, name and type, and which inputs may be left out."""
+    for side, old, new in (
+        ("input", before.graph.inputs, after.graph.inputs),
+        ("output", before.graph.outputs, after.graph.outputs),
+    ):
+        if [t.name for t in old] != [t.name for t in new]:
+            return f"the {side}s are {', '.join(t.name for t in new) or 'none'}, not {', '.join(t.name for t in old)}"
+        for a, b in zip(old, new, strict=True):
+            if getattr(a, "default", None) is not None and getattr(b, "default", None) is None:
+                return f"{side} {a.name} has lost its default"
+            if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
+                return f"{side} {a.name} is {b.dtype}, not {a.dtype}"
+            if a.shape is not None and b.shape is not None and len(a.shape) != len(b.shape):
+                return f"{side} {a.name} has {len(b.shape)} axes, not {len(a.shape)}"
+    return ""
 
+
+def _without(plan: Plan, rule: str) -> Plan:
     return replace(plan, stages=[[r for r in stage if r.id != rule] for stage in plan.stages])
 
 
@@ -278,22 +326,12 @@ def _safeties(plan: Plan, trace: Trace) -> set[Safety]:
 
 def tolerance(want: Value, safeties: set[Safety]) -> float:
     """What an output may differ by, as a share of its range. Kernels choose algorithms by shape, so no rewrite is held to equal bits here."""
-    if not isinstance(want, np.ndarray):
-        return 1e-4
+    return _allowed(want.dtype, safeties) if isinstance(want, np.ndarray) else 1e-4
+
+
+def _allowed(dtype: np.dtype[Any], safeties: set[Safety]) -> float:
     loosest = Safety.APPROXIMATE if Safety.APPROXIMATE in safeties else Safety.ROUNDING
-    return loosest.tolerance(want.dtype, whole=True)
-
-
-def _few(gap: Difference, want: Array) -> bool:
-    """Whether so few integers differ that a rounded tie explains it: an argmax, a quantized value."""
-    return gap.mismatches <= max(1, want.size // 1000) and want.size > 8
-
-
-def _nudged(value: Value, rng: np.random.Generator) -> Any:
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
-        return value
-    eps = np.finfo(value.dtype).eps
-    return (value * (1 + eps * rng.integers(-2, 3, value.shape)).astype(value.dtype)).astype(value.dtype)
+    return loosest.tolerance(dtype, whole=True)
 
 
 __all__ = ["Verifier", "VerifyBudget", "tolerance"]

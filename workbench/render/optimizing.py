@@ -100,4 +100,14 @@ def verified(check: Verification) -> str:
     runs = f"{check.runs} {'run' if check.runs == 1 else 'runs'}"
     if check.scope == "regions":
         return f"Verified {check.regions} of {check.of} changed regions ({check.reason}), worst difference {check.worst:.1e} of the range."
-    return f"Verified against the original on {runs}: worst difference {check.worst:.1e} of the range, {check.tolerance:.0e} allowed."
+    beside = f" and in {check.regions} of {check.of} places by themselves" if check.regions else ""
+    said = f"Verified against the original on {runs}{beside}: worst difference {check.worst:.1e} of the range, {check.tolerance:.0e} allowed."
+    return said + _unproven(check.unproven)
+
+
+def _unproven(names: tuple[str, ...]) -> str:
+    """What the generated inputs could not show."""
+    if not names:
+        return ""
+    which = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f" Not proven: {which}, the same number everywhere or none on all inputs (`--inputs` gives better ones)."

@@ -19,6 +19,7 @@ class EliminateNoopClip(Rewrite):
     """
 
     id = "eliminate-noop-clip"
+    finite_only = True
     roots = ("Clip",)
     BEFORE = """ g (float[2,3] x) => (float[2,3] y) { a = Clip (x)  y = Relu (a) } """
     AFTER = """ g (float[2,3] x) => (float[2,3] y) { y = Relu (x) } """

@@ -60,7 +60,10 @@ class Linear:
         if node.op in ("Conv", "ConvTranspose"):
             if weight.ndim < 3:
                 return None
-            channels = weight.shape[0] if node.op == "Conv" else weight.shape[1] * int(node.attrs.get("group", 1))
+            group = int(node.attrs.get("group", 1))
+            if group < 1 or weight.shape[0] % group:
+                return None
+            channels = weight.shape[0] if node.op == "Conv" else weight.shape[1] * group
             return cls(node, weight, bias, channels, 1, weight.ndim)
         if node.op == "Gemm":
             return cls(node, weight, bias, weight.shape[0 if node.attrs.get("transB", 0) else 1], 1, 2)

@@ -21,6 +21,7 @@ class FuseLogSoftmax(Rewrite):
 
     id = "fuse-log-softmax"
     safety = Safety.ROUNDING
+    finite_only = True
     pattern = op("Log", op("Softmax", ANY, as_="softmax"))
     BEFORE = """ g (float[2,3] x) => (float[2,3] y) { a = Softmax <axis = -1> (x)  y = Log (a) } """
     AFTER = """ g (float[2,3] x) => (float[2,3] y) { y = LogSoftmax <axis = -1> (x) } """
@@ -45,6 +46,7 @@ class EliminateMonotoneBeforeArg(Rewrite):
 
     id = "eliminate-softmax-before-argmax"
     safety = Safety.ROUNDING
+    finite_only = True
     roots = ("ArgMax", "ArgMin")
     BEFORE = """ g (float[2,3] x) => (int64[2] y) { a = Softmax <axis = -1> (x)  y = ArgMax <axis = -1, keepdims = 0> (a) } """
     AFTER = """ g (float[2,3] x) => (int64[2] y) { y = ArgMax <axis = -1, keepdims = 0> (x) } """

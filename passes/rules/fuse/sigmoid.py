@@ -52,6 +52,7 @@ class FuseSoftplus(Rewrite):
 
     id = "fuse-softplus"
     safety = Safety.ROUNDING
+    finite_only = True
     pattern = op("Log", _EXP)
     BEFORE = """ g (float[2,3] x) => (float[2,3] y) <float one = {1}> { a = Exp (x)  b = Add (a, one)  y = Log (b) } """
     AFTER = """ g (float[2,3] x) => (float[2,3] y) { y = Softplus (x) } """
