@@ -65,7 +65,7 @@ def first_paint(path: Path) -> float:
     """Seconds from the start of a process to a screen that shows inputs and operators."""
     parent, child = pty.openpty()
     ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "XDG_STATE_HOME": str(path.parent)}
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "workbench.cli", "tui", str(path)],

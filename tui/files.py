@@ -93,7 +93,7 @@ def resume(app: WorkbenchApp) -> None:
         for step in steps:
             options = {k: v for k, v in step.items() if k not in ("do", "in_memory", "data")}
             if step.get("do") == "optimize":
-                bench.optimize(list(options["passes"]), verify=bool(options.get("verify", True)), progress=progress, cancel=cancel)  # fmt: skip
+                bench.optimize(list(options.pop("passes")), progress=progress, cancel=cancel, **options)  # fmt: skip
             else:
                 bench.quantize(progress=progress, cancel=cancel, **options)
         return len(steps)

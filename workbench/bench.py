@@ -196,21 +196,28 @@ class Bench:
         self,
         passes: Sequence[str] | str,
         *,
+        opset: int | None = None,
+        target: str = "portable",
         progress: Progress | None = None,
         cancel: Cancel | None = None,
         verify: bool = True,
     ) -> Step:
-        """Apply rules to B as one verified step."""
+        """Apply rules to B as one verified step; a newer opset first where one is given."""
         from passes.optimize import optimize
 
         started = perf_counter_ns()
-        result = optimize(self.model("B"), passes, verify=verify, progress=progress, cancel=cancel)
+        result = optimize(
+            self.model("B"), passes, opset=opset, target=target, verify=verify, progress=progress, cancel=cancel
+        )
         names = passes if isinstance(passes, str) else ",".join(passes)
         title = passes if isinstance(passes, str) else passes[0] if len(passes) == 1 else f"{len(passes)} rules"
+        given = {k: v for k, v, usual in (("opset", opset, None), ("target", target, "portable")) if v != usual}
+        words = "".join(f" --{k} {v}" for k, v in given.items()) + ("" if verify else " --no-verify")
+        code = "".join(f", {k}={v!r}" for k, v in given.items()) + ("" if verify else ", verify=False")
         return self._step(
             result.model, title, started, result.report,
-            command=f"owb optimize B --passes {shlex.quote(names)}", python=f"model = wb.optimize(model, passes={passes!r}).model",
-            options={"do": "optimize", "passes": [passes] if isinstance(passes, str) else list(passes), "verify": verify},
+            command=f"owb optimize B --passes {shlex.quote(names)}{words}", python=f"model = wb.optimize(model, passes={passes!r}{code}).model",
+            options={"do": "optimize", "passes": [passes] if isinstance(passes, str) else list(passes), "verify": verify, **given},
         )  # fmt: skip
 
     def try_quantize(
@@ -260,18 +267,20 @@ class Bench:
         return jobs.run(job, [self.model(s) for s in slots], options, progress, cancel)
 
     def profile(
-        self, slot: str, *, runs: int = 12, engine: str = "embedded", threads: int = 1, dims: dict[str, int] | None = None,
+        self, slot: str, *, runs: int = 12, engine: str = "embedded", threads: int = 1, dims: dict[str, int] | None = None, inputs: str = "",
         progress: Progress | None = None, cancel: Cancel | None = None,
     ) -> Any:  # fmt: skip
         """Measure a slot and remember it beside the state.
 
-        dims  sizes for open axes; the usual ones without
+        dims    sizes for open axes; the usual ones without
+        inputs  a file of inputs; made from a seed without
         """
         started, key = perf_counter_ns(), self.key(slot)
-        options = {"runs": runs, "engine": engine, "threads": threads, "dims": dims or {}}
+        options = {"runs": runs, "engine": engine, "threads": threads, "dims": dims or {}, "inputs": inputs or None}
         result = self._run("profile", [slot], options, progress, cancel)
         self.results.keep_profile(key, engine, result)
         words = "".join(f" --dim {k}={v}" for k, v in (dims or {}).items())
+        words += f" --inputs {shlex.quote(inputs)}" if inputs else ""
         self._note(
             f"owb profile {slot} --engine {engine} --runs {runs} --threads {threads}{words}",
             f"wb.profile(model, runs={runs}, engine={engine!r}, threads={threads})",
@@ -286,15 +295,24 @@ class Bench:
         return self.results.profile(self.key(slot), engine)
 
     def compare(
-        self, *, tolerance: float | None = None, progress: Progress | None = None, cancel: Cancel | None = None
+        self,
+        *,
+        tolerance: float | None = None,
+        inputs: str = "",
+        progress: Progress | None = None,
+        cancel: Cancel | None = None,
     ) -> Any:
         """Run A and B on the same inputs and line up what they share."""
         started, pair = perf_counter_ns(), (self.key("A"), self.key("B"))
-        result = self._run("compare", ["A", "B"], {"tolerance": tolerance}, progress, cancel)
+        result = self._run("compare", ["A", "B"], {"tolerance": tolerance, "inputs": inputs or None}, progress, cancel)
         self.results.comparisons.pop(pair, None)
         self.results.comparisons[pair] = result
         self._note(
-            "owb compare A B", "wb.compare(a, b)", perf_counter_ns() - started, f"{len(result.values)} values", None
+            f"owb compare A B --inputs {shlex.quote(inputs)}" if inputs else "owb compare A B",
+            "wb.compare(a, b)",
+            perf_counter_ns() - started,
+            f"{len(result.values)} values",
+            None,
         )
         return result
 

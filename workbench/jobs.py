@@ -9,18 +9,20 @@ from exec.ir import Model
 from exec.progress import Cancel, Progress
 
 
-def _profile(models: Sequence[Model], progress: Progress | None, cancel: Cancel | None, *, dims: dict[str, int], **options: Any) -> Any:  # fmt: skip
+def _profile(models: Sequence[Model], progress: Progress | None, cancel: Cancel | None, *, dims: dict[str, int], inputs: str | None = None, **options: Any) -> Any:  # fmt: skip
     import workbench
-    from exec.feeds import make_feeds
+    from workbench.feeding import feeds_for
 
-    feeds = make_feeds(models[0], dims=dims).feeds if dims else None
+    feeds = feeds_for(models[0], inputs, dims=dims).values if inputs or dims else None
     return workbench.profile(models[0], feeds, progress=progress, cancel=cancel, **options)
 
 
-def _compare(models: Sequence[Model], progress: Progress | None, cancel: Cancel | None, **options: Any) -> Any:
+def _compare(models: Sequence[Model], progress: Progress | None, cancel: Cancel | None, *, inputs: str | None = None, **options: Any) -> Any:  # fmt: skip
     import workbench
+    from workbench.feeding import feeds_for
 
-    return workbench.compare(models[0], models[1], progress=progress, cancel=cancel, **options)
+    feeds = feeds_for(models[0], inputs).values if inputs else None
+    return workbench.compare(models[0], models[1], feeds, progress=progress, cancel=cancel, **options)
 
 
 def _quantize(models: Sequence[Model], progress: Progress | None, cancel: Cancel | None, **options: Any) -> Any:

@@ -35,13 +35,13 @@ class UI:
 
     async def settled(self, pilot: Pilot[None], app: WorkbenchApp, seconds: float = 40.0) -> None:
         """Wait until no job runs and the screen is drawn."""
+        idle = 0
         for _ in range(int(seconds / 0.02)):
             await pilot.pause(0.02)
-            if not app.bridge.jobs and app.bench is not None:
-                await pilot.pause()
-                if not app.bridge.jobs:
-                    break
-        await pilot.pause()
+            await pilot.pause()
+            idle = idle + 1 if app.bench is not None and not app.bridge.jobs else 0
+            if idle == 2:  # what one message starts may be another message
+                break
 
     async def press(self, pilot: Pilot[None], app: WorkbenchApp, *keys: str) -> str:
         """Press keys one by one, letting each one's work end; the screen afterwards."""

@@ -88,10 +88,10 @@ def test_the_drawing_holds_hostile_names(ui: Any, hostile: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_no_raw_escape_of_a_name_reaches_a_terminal(hostile: Path) -> None:
+def test_no_raw_escape_of_a_name_reaches_a_terminal(hostile: Path, tmp_path: Path) -> None:
     parent, child = pty.openpty()
     ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
-    process = subprocess.Popen([sys.executable, "-m", "workbench.cli", "tui", str(hostile)], stdin=child, stdout=child, stderr=child, env={**os.environ, "TERM": "xterm-256color"})  # fmt: skip
+    process = subprocess.Popen([sys.executable, "-m", "workbench.cli", "tui", str(hostile)], stdin=child, stdout=child, stderr=child, env={**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(tmp_path)})  # fmt: skip
     os.close(child)
     seen, keys, ends = b"", [b"2", b"j", b"j", b"t", b"3", b"8", b"y", b"q"], time.monotonic() + 25
     try:

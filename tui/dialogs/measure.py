@@ -1,100 +1,81 @@
-"""`R` of Profile: engine, runs, threads and the sizes of open axes."""
+"""`R` of Profile and of Compare: what runs, how often, on which inputs, and what counts as equal."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from textual.binding import Binding
-from textual.widget import Widget
-
-from tui.dialogs.dialog import Dialog
-from tui.line import Line, fit
-from tui.widgets.rows import Rows
-from workbench.render.text import display_name
+from tui.dialogs.options import Option, OptionsDialog
+from tui.numbers import number
 
 ENGINES = ("embedded", "onnxruntime")
-_RUNS = (3, 6, 12, 25, 50, 100, 200)
-_SIZES = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 224, 256, 320, 384, 448, 512, 640, 800, 960, 1024, 1280)
+_SIZES = (None, 1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 224, 256, 320, 384, 448, 512, 640, 800, 960, 1024, 1280)
+_INPUTS = "inputs from an .npz or .npy file; made from a seed without"
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How to measure; `dims` are (symbol, size), those not named get the usual ones."""
+    """How to measure.
+
+    dims    (symbol, size); those not named get the usual ones
+    inputs  a file with the inputs, "" for those made from a seed
+    """
 
     engine: str = "embedded"
     runs: int = 12
     threads: int = 1
     dims: tuple[tuple[str, int], ...] = ()
+    inputs: str = ""
 
 
-class MeasureDialog(Dialog[Measuring]):
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """What counts as equal, a share of a value's range, None for what the change allows; and a file with the inputs."""
+
+    tolerance: float | None = None
+    inputs: str = ""
+
+
+class MeasureDialog(OptionsDialog[Measuring]):
     """Returns the options to run with."""
 
-    DEFAULT_CSS = "MeasureDialog Rows { height: auto; max-height: 16; }"
-    BINDINGS = [
-        Binding("down,j", "move(1)", show=False),
-        Binding("up,k", "move(-1)", show=False),
-        Binding("right,l,plus,space", "turn(1)", show=False),
-        Binding("left,h,minus", "turn(-1)", show=False),
-        Binding("enter,r", "accept", show=False),
-        Binding("q", "leave", show=False),
-    ]
     title_text = "Measure"
-    hint = "← → change   enter runs   esc closes"
+    file_label = _INPUTS
+    does = "runs"
 
-    def __init__(self, options: Measuring, symbols: list[str]) -> None:
-        super().__init__()
-        self.options, self.symbols = options, symbols
-        self.rows = Rows()
+    def __init__(self, given: Measuring, symbols: Sequence[str]) -> None:
+        threads = tuple(sorted({1, 2, 4, 8, os.cpu_count() or 1, given.threads} - set(range((os.cpu_count() or 1) + 1, 9))))  # fmt: skip
+        known = dict(given.dims)
+        options = (
+            Option("engine", "engine", ENGINES),
+            Option("runs", "runs", tuple(sorted({3, 6, 12, 25, 50, 100, 200, given.runs}))),
+            Option("threads", "threads", threads),
+            *(Option(f"dim {s}", s, _SIZES, lambda size: "as usual" if size is None else str(size)) for s in symbols),
+        )
+        values = {**asdict(given), **{f"dim {s}": known.get(s) for s in symbols}}
+        super().__init__(options, values, ("one thread compares best",), given.inputs)
 
-    def extra(self) -> list[Widget]:
-        return [self.rows]
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        count = 3 + len(self.symbols)
-        self.rows.styles.height = min(count, 16)
-        self.rows.show(count, self._row)
-        self.rows.focus()
-
-    def lines(self, width: int) -> list[Line]:
-        return [[("inputs are made from a seed; one thread compares best", "dim")], []]
-
-    def _row(self, row: int, width: int) -> Line:
-        o = self.options
-        known = (("engine", o.engine), ("runs", str(o.runs)), ("threads", str(o.threads)))
-        if row < 3:
-            label, value = known[row]
-        else:
-            label = self.symbols[row - 3]
-            value = str(dict(o.dims).get(label, "as usual"))
-        return [(fit(display_name(label), 28), "dim"), ("◂ ", "line"), (value, "strong"), (" ▸", "line")]
-
-    def action_move(self, step: int) -> None:
-        """Another line."""
-        self.rows.move(step)
-
-    def action_turn(self, step: int) -> None:
-        """Another value on this line."""
-        o, row = self.options, self.rows.cursor
-        if row == 0:
-            self.options = replace(o, engine=ENGINES[(ENGINES.index(o.engine) + step) % len(ENGINES)])
-        elif row == 1:
-            self.options = replace(o, runs=_next(_RUNS, o.runs, step))
-        elif row == 2:
-            self.options = replace(o, threads=max(1, min(o.threads + step, os.cpu_count() or 1)))
-        else:
-            symbol, dims = self.symbols[row - 3], dict(o.dims)
-            dims[symbol] = _next(_SIZES, dims.get(symbol, 1), step)
-            self.options = replace(o, dims=tuple(dims.items()))
-        self.rows.refresh()
-
-    def action_accept(self) -> None:
-        """Run with these."""
-        self.dismiss(self.options)
+    def result(self, values: dict[str, Any], path: str) -> Measuring:
+        sizes = {k.removeprefix("dim "): v for k, v in values.items() if k.startswith("dim ") and v is not None}
+        return Measuring(values["engine"], values["runs"], values["threads"], tuple(sizes.items()), path)
 
 
-def _next(values: tuple[int, ...], now: int, step: int) -> int:
-    at = min(range(len(values)), key=lambda k: abs(values[k] - now))
-    return values[max(0, min(at + step, len(values) - 1))]
+class CompareDialog(OptionsDialog[Comparing]):
+    """Returns what to compare with."""
+
+    title_text = "Compare A and B"
+    file_label = _INPUTS
+    does = "compares"
+
+    def __init__(self, given: Comparing) -> None:
+        limits = (None, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+        def show(limit: float | None) -> str:
+            return "what the change allows" if limit is None else f"{number(limit, '.0e')} of the range"
+
+        super().__init__((Option("tolerance", "counts as equal", limits, show),), asdict(given), (), given.inputs)
+
+    def result(self, values: dict[str, Any], path: str) -> Comparing:
+        return Comparing(values["tolerance"], path)

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from textual.binding import Binding
-from textual.widget import Widget
+from tui.dialogs.options import Option, OptionsDialog
 
-from tui.dialogs.dialog import Dialog
-from tui.line import Line, fit
-from tui.widgets.rows import Rows
-from workbench.render.text import display_name
-
-_CHOICES: tuple[tuple[str, str, tuple[object, ...]], ...] = (
-    ("preset", "nodes worth it", ("balanced", "fast", "full")),
-    ("method", "ranges by", ("auto", "minmax", "percentile", "entropy", "mse")),
-    ("activations", "activations", ("u8", "s8", "u16")),
-    ("weights", "weights", ("s8", "u8")),
-    ("target_db", "target", (15.0, 20.0, 25.0, 30.0, 35.0, 40.0)),
+_OPTIONS = (
+    Option("preset", "nodes worth it", ("balanced", "fast", "full")),
+    Option("method", "ranges by", ("auto", "minmax", "percentile", "entropy", "mse")),
+    Option("activations", "activations", ("u8", "s8", "u16")),
+    Option("weights", "weights", ("s8", "u8")),
+    Option("target_db", "target", (15.0, 20.0, 25.0, 30.0, 35.0, 40.0), lambda db: f"≥ {db:.0f} dB"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """Static QDQ, per channel."""
+    """Static QDQ, per channel.
+
+    data   a file or folder of samples, "" for what the session has
+    """
 
     preset: str = "balanced"
     method: str = "auto"
     activations: str = "u8"
     weights: str = "s8"
     target_db: float = 20.0
+    data: str = ""
 
     def options(self) -> dict[str, object]:
         """What `quantize` takes; its defaults are left out, so that a recipe stays short."""
@@ -38,53 +37,15 @@ class Scheme:
         return {k: v for k, v in given.items() if v != usual[k]}
 
 
-class SchemeDialog(Dialog[Scheme]):
+class SchemeDialog(OptionsDialog[Scheme]):
     """Returns the scheme to rank the nodes with."""
 
-    DEFAULT_CSS = "SchemeDialog Rows { height: 5; }"
-    BINDINGS = [
-        Binding("down,j", "move(1)", show=False),
-        Binding("up,k", "move(-1)", show=False),
-        Binding("right,l,plus,space", "turn(1)", show=False),
-        Binding("left,h,minus", "turn(-1)", show=False),
-        Binding("enter,r", "accept", show=False),
-        Binding("q", "leave", show=False),
-    ]
     title_text = "Quantize B: static, QDQ, weights per channel"
-    hint = "← → change   enter ranks every node   esc closes"
+    file_label = "samples: an .npz, .npy or folder of them; generated ones without"
+    does = "ranks every node"
 
-    def __init__(self, scheme: Scheme, data: str) -> None:
-        super().__init__()
-        self.scheme, self.data = scheme, data
-        self.rows = Rows()
+    def __init__(self, scheme: Scheme, data: str, path: str) -> None:
+        super().__init__(_OPTIONS, asdict(scheme), (f"data  {data}",), path)
 
-    def extra(self) -> list[Widget]:
-        return [self.rows]
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self.rows.show(len(_CHOICES), self._row)
-        self.rows.focus()
-
-    def lines(self, width: int) -> list[Line]:
-        return [[("data  ", "dim"), (display_name(self.data, max(width - 8, 10)), "fg")], []]
-
-    def _row(self, row: int, width: int) -> Line:
-        field, label, _ = _CHOICES[row]
-        value = getattr(self.scheme, field)
-        return [(fit(label, 18), "dim"), ("◂ ", "line"), (f"≥ {value:.0f} dB" if field == "target_db" else str(value), "strong"), (" ▸", "line")]  # fmt: skip
-
-    def action_move(self, step: int) -> None:
-        """Another line."""
-        self.rows.move(step)
-
-    def action_turn(self, step: int) -> None:
-        """Another value on this line."""
-        field, _, values = _CHOICES[self.rows.cursor]
-        at = values.index(getattr(self.scheme, field))
-        self.scheme = replace(self.scheme, **{field: values[(at + step) % len(values)]})  # type: ignore[arg-type]
-        self.rows.refresh()
-
-    def action_accept(self) -> None:
-        """Rank with this."""
-        self.dismiss(self.scheme)
+    def result(self, values: dict[str, Any], path: str) -> Scheme:
+        return Scheme(**{**values, "data": path})

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 
 from tui import columns
 from tui.columns import Column
+from tui.dialogs.measure import CompareDialog, Comparing
 from tui.glyphs import bar
 from tui.line import Line, fit, section
 from tui.numbers import number
@@ -48,7 +49,7 @@ class CompareView(View):
         self.rows: list[ValueDiff | str] = []
         self.by_loss = False
         self.old = False
-        self.tolerance: float | None = None
+        self.options = Comparing()
 
     def compose(self) -> ComposeResult:
         yield Pane("Compare A→B", Heads(lambda: _COLUMNS), Rows(id="value-rows"), id="values")
@@ -199,11 +200,11 @@ class CompareView(View):
         return ""
 
     def footer(self) -> list[tuple[str, str, bool]]:
-        named = {"open.row": "node", "find.next": "next loss", "sort.next": "in order" if self.by_loss else "by loss", "run.now": "run again" if self.result is not None else "run", "run.options": "threshold", "out.export": "save table"}  # fmt: skip
+        named = {"open.row": "node", "find.next": "next loss", "sort.next": "in order" if self.by_loss else "by loss", "run.now": "run again" if self.result is not None else "run", "run.options": "options", "out.export": "save table"}  # fmt: skip
         return [(a, named.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in self.KEYS]
 
     def do_run_now(self) -> None:
-        bench, tolerance = self.owb.bench, self.tolerance
+        bench, o = self.owb.bench, self.options
         assert bench is not None
 
         def done(result: Comparison) -> None:
@@ -215,20 +216,15 @@ class CompareView(View):
             self.owb.say(f"{verdict} within {number(result.tolerance, '.0e')} of the range{where}")
             self.owb.refresh_footer()
 
-        self.owb.bridge.run("compare", "comparing A and B", lambda p, c: bench.compare(tolerance=tolerance, progress=p, cancel=c), done)  # fmt: skip
+        self.owb.bridge.run("compare", "comparing A and B", lambda p, c: bench.compare(tolerance=o.tolerance, inputs=o.inputs, progress=p, cancel=c), done)  # fmt: skip
 
     def do_run_options(self) -> None:
-        from tui.dialogs.choose import ChooseDialog
-
-        choices = (None, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-
-        def chosen(index: int | None) -> None:
-            if index is not None:
-                self.tolerance = choices[index]
+        def given(options: Comparing | None) -> None:
+            if options is not None:
+                self.options = options
                 self.do_run_now()
 
-        lines = ["as the change allows (exact, rounding, int8)", *(f"{number(t, '.0e')} of the range" for t in choices if t is not None)]  # fmt: skip
-        self.app.push_screen(ChooseDialog("What counts as equal", lines, choices.index(self.tolerance)), chosen)
+        self.app.push_screen(CompareDialog(self.options), given)
 
     def do_find_next(self) -> None:
         rows = self.query_one(Rows)

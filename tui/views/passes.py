@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 
@@ -23,6 +23,9 @@ from tui.widgets.rows import Rows
 from workbench.history import Step
 from workbench.render.optimizing import verified
 from workbench.render.text import display_name
+
+if TYPE_CHECKING:
+    from tui.dialogs.optimizing import Optimizing
 
 _MOST_DRAWN = 20_000
 _RULES = (Column("", 1), Column("rule", 0), Column("places", 7, right=True), Column("kind", 11, rank=2))
@@ -56,6 +59,7 @@ class PassesView(View):
     KEYS = (
         "change.apply",
         "change.apply-all",
+        "run.options",
         "explain.open",
         "find.next",
         "history.undo",
@@ -66,6 +70,7 @@ class PassesView(View):
     )
     LABELS = {
         "change.apply-all": "apply all",
+        "run.options": "options",
         "explain.open": "why",
         "find.next": "next place",
         "fold.all": "all rules",
@@ -79,6 +84,7 @@ class PassesView(View):
         self.rows: list[RuleRow] = []
         self.all_rules = False
         self.place = 0
+        self.options: Optimizing | None = None
 
     def compose(self) -> ComposeResult:
         yield Pane("Passes", Heads(lambda: _RULES), Rows(id="rule-rows"), id="rules")
@@ -286,7 +292,7 @@ class PassesView(View):
 
     def why_not(self, action_id: str) -> str:
         rule, bench = self.current(), self.owb.bench
-        if action_id in ("change.apply", "change.apply-all") and bench is not None:
+        if action_id in ("change.apply", "change.apply-all", "run.options") and bench is not None:
             if bench.why_not_change():
                 return bench.why_not_change()
             if "optimize" in self.owb.bridge.jobs:
@@ -328,6 +334,24 @@ class PassesView(View):
         alone = bench.results.previews.get((bench.key("B"), rule.id))
         self._ask([rule], f"Apply {rule.id}", [rule.id], rule.id, alone.report if alone is not None else None)
 
+    def do_run_options(self) -> None:
+        """A preset with options of its own: another opset, another runtime."""
+        import onnx
+
+        from tui.dialogs.optimizing import OptimizeDialog, Optimizing
+
+        bench = self.owb.bench
+        assert bench is not None
+        newest = int(onnx.defs.onnx_opset_version())
+
+        def given(options: Optimizing | None) -> None:
+            if options is not None:
+                self.options = options
+                self._optimize(options.preset, f"the preset {options.preset}", options.options())
+
+        dialog = OptimizeDialog(self.options or Optimizing(), bench.info("B").opset, range(7, newest + 1))
+        self.app.push_screen(dialog, given)
+
     def do_change_apply_all(self) -> None:
         ready = [r for r in self.rows if r.places]
         self._ask(ready, "Apply all ready rules", "default", "all ready rules", self.report)
@@ -348,7 +372,7 @@ class PassesView(View):
         dialog = ApplyDialog(title, lines, sum(r.refused for r in chosen), report, redo)
         self.app.push_screen(dialog, lambda yes: self._optimize(passes, text) if yes else None)
 
-    def _optimize(self, passes: list[str] | str, text: str) -> None:
+    def _optimize(self, passes: list[str] | str, text: str, options: dict[str, Any] | None = None) -> None:
         bench = self.owb.bench
         assert bench is not None
 
@@ -368,7 +392,7 @@ class PassesView(View):
         self.owb.bridge.run(
             "optimize",
             f"applying {text}",
-            lambda progress, cancel: bench.optimize(passes, progress=progress, cancel=cancel),
+            lambda progress, cancel: bench.optimize(passes, progress=progress, cancel=cancel, **(options or {})),
             done,
         )
 

@@ -292,7 +292,7 @@ class ProfileView(View):
         )
 
         def work(progress: Any, cancel: Any) -> list[Profile]:
-            return [bench.profile(slot, runs=o.runs, engine=o.engine, threads=o.threads, dims=dict(o.dims), progress=progress, cancel=cancel) for slot in slots]  # fmt: skip
+            return [bench.profile(slot, runs=o.runs, engine=o.engine, threads=o.threads, dims=dict(o.dims), inputs=o.inputs, progress=progress, cancel=cancel) for slot in slots]  # fmt: skip
 
         def done(results: list[Profile]) -> None:
             self.owb.state_changed()
@@ -359,7 +359,7 @@ class ProfileView(View):
 
     def copy_command(self) -> str:
         o = self.options
-        dims = "".join(f" --dim {k}={v}" for k, v in o.dims)
+        dims = "".join(f" --dim {k}={v}" for k, v in o.dims) + (f" --inputs {o.inputs}" if o.inputs else "")
         return f"owb profile {self.owb.path} --engine {o.engine} --runs {o.runs} --threads {o.threads}{dims}"
 
 

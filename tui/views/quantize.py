@@ -219,13 +219,20 @@ class QuantizeView(View):
         self.do_run_options()
 
     def do_run_options(self) -> None:
-        self.app.push_screen(SchemeDialog(self.scheme, self._data()), self._rank)
+        given = self.owb.bench.data if self.owb.bench is not None else None
+        self.app.push_screen(
+            SchemeDialog(self.scheme, self._data(), given if isinstance(given, str) else ""), self._rank
+        )
 
     def _rank(self, scheme: Scheme | None) -> None:
         bench = self.owb.bench
         if scheme is None or bench is None:
             return
         self.scheme, self.tried = scheme, {}
+        if scheme.data:
+            bench.data = scheme.data
+        elif isinstance(bench.data, str):
+            bench.data = None
         options = scheme.options()
 
         def ranked(found: Sensitivity) -> None:

@@ -28,7 +28,7 @@ class Lines(ScrollView):
     """
 
     DEFAULT_CSS = """
-    Lines { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; background: $background; height: 1fr; }
+    Lines { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; scrollbar-gutter: stable; background: $background; height: 1fr; }
     """
 
     def __init__(self, **kwargs: Any) -> None:
