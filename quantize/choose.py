@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from exec.cost import cost_of
-from exec.ir import Graph, Model, Node, Variable, walk
+from exec.ir import Constant, Graph, Model, Node, Variable, walk
 from exec.trace import Spec
 from quantize.findings import Finding
 from quantize.placement import CLAMPS, COMPUTE, EVEN_SHARE, LEAST_INTENSITY, LEAST_SHARE
-from quantize.selection import matching
+from quantize.selection import Selector, matching
 from quantize.weights import Layer, layer_of
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -52,6 +52,7 @@ class Chosen:
 
     possible  all that can be quantized, whether it pays or not, in the graph's order
     taken     those that pay (or were asked for)
+    left      names of nodes that were excluded, those that only join 8-bit values too
     macs      multiply-adds of all products, quantized or not
     """
 
@@ -59,17 +60,20 @@ class Chosen:
     taken: tuple[Choice, ...]
     findings: tuple[Finding, ...]
     macs: int
+    left: frozenset[str] = frozenset()
 
 
-def choose(model: Model, shapes: Shapes, include: Sequence[str], exclude: Sequence[str], preset: str) -> Chosen:
+def choose(
+    model: Model, shapes: Shapes, include: Sequence[Selector], exclude: Sequence[Selector], preset: str
+) -> Chosen:
     """Sort the nodes that compute products into those that gain and the others, each of which has a finding."""
     graph = model.graph
     candidates = [n for n in graph.nodes if n.op in COMPUTE and not n.domain]
     included = matching(candidates, include, "--include") if include else {id(n) for n in candidates}
-    excluded = matching(candidates, exclude, "--exclude") if exclude else set()
+    excluded = matching(graph.nodes, exclude, "--exclude") if exclude else set()
     outputs = {id(t) for t in graph.outputs}
     possible, taken, total = [], [], 0
-    findings = list(_in_subgraphs(graph))
+    findings = [*in_subgraphs(graph), *without_kernel(graph)]
     for node in candidates:
         macs, intensity = work_of(node, shapes)
         total += macs
@@ -91,7 +95,8 @@ def choose(model: Model, shapes: Shapes, include: Sequence[str], exclude: Sequen
     if preset == "balanced" and not include:
         taken, small = _by_share(taken, total)
         findings += small
-    return Chosen(tuple(possible), tuple(taken), tuple(findings), total)
+    left = frozenset(n.name for n in graph.nodes if id(n) in excluded)
+    return Chosen(tuple(possible), tuple(taken), tuple(findings), total, left)
 
 
 def _by_share(taken: list[Choice], total: int) -> tuple[list[Choice], list[Finding]]:
@@ -106,7 +111,23 @@ def _by_share(taken: list[Choice], total: int) -> tuple[list[Choice], list[Findi
     return [c for c in taken if c.macs >= least], small
 
 
-def _in_subgraphs(graph: Graph) -> list[Finding]:
+OTHER_PRODUCTS = frozenset(
+    ("LSTM", "GRU", "RNN", "Einsum", "FusedMatMul", "FusedGemm", "FusedConv", "Attention", "DeformConv")
+)
+"""Operators that multiply with weights and have no integer form in QDQ graphs."""
+
+
+def without_kernel(graph: Graph) -> list[Finding]:
+    """Operators with weights that stay float whatever is asked for."""
+    found = []
+    for node in graph.nodes:
+        if node.op in OTHER_PRODUCTS and any(isinstance(t, Constant) and t.dtype.kind == "f" for t in node.inputs):
+            text = f"runtimes have no integer {node.op} between QuantizeLinear and DequantizeLinear"
+            found.append(Finding("Q071", "note", node.name, text))
+    return found
+
+
+def in_subgraphs(graph: Graph) -> list[Finding]:
     """Products inside the bodies of If, Loop and Scan: their ranges are not seen from outside."""
     hint = "`owb optimize` inlines an If whose condition is known; --mode weight-only reaches into bodies"
     return [

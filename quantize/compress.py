@@ -14,7 +14,7 @@ from quantize.findings import Finding
 from quantize.numerics import TYPES, IntType, dequantize, quantize, weight_params
 from quantize.qdq import Writer
 from quantize.report import QuantizedNode
-from quantize.selection import matching
+from quantize.selection import Selector, matching
 
 LEAST_ELEMENTS = 256
 BLOCK = 32
@@ -56,7 +56,7 @@ class Blocks:
 
 
 def compress(
-    model: Model, weights: str, *, per_channel: bool, block_size: int | None, include: tuple[str, ...], exclude: tuple[str, ...], packed: bool
+    model: Model, weights: str, *, per_channel: bool, block_size: int | None, include: tuple[Selector, ...], exclude: tuple[Selector, ...], packed: bool
 ) -> tuple[list[QuantizedNode], list[Finding]]:  # fmt: skip
     """Quantize the weights of `model` in place, in the bodies of control flow too.
 

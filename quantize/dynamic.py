@@ -12,27 +12,28 @@ import numpy as np
 from exec.arrays import Array
 from exec.ir import Constant, Model, Node, Variable, prune
 from exec.metrics import sqnr_db
+from quantize.choose import in_subgraphs
 from quantize.findings import Finding
 from quantize.halves import store_halves
 from quantize.numerics import TYPES, Params, dequantize, quantize, weight_params
 from quantize.placement import COMPUTE
 from quantize.qdq import Writer
 from quantize.report import QuantizedNode
-from quantize.selection import matching
+from quantize.selection import Selector, matching
 from quantize.weights import Layer, layer_of
 
 LEAST_ELEMENTS = 1024
 
 
 def quantize_dynamic(
-    model: Model, weights: str, *, per_channel: bool, include: tuple[str, ...], exclude: tuple[str, ...], preset: str
+    model: Model, weights: str, *, per_channel: bool, include: tuple[Selector, ...], exclude: tuple[Selector, ...], preset: str
 ) -> tuple[list[QuantizedNode], list[Finding]]:  # fmt: skip
     """Rewrite `model` in place. Convolutions are taken on request only: runtimes compute ConvInteger slower than float."""
     candidates = [n for n in model.graph.nodes if n.op in COMPUTE and not n.domain]
     included = matching(candidates, include, "--include") if include else {id(n) for n in candidates}
-    excluded = matching(candidates, exclude, "--exclude") if exclude else set()
+    excluded = matching(model.graph.nodes, exclude, "--exclude") if exclude else set()
     rows: list[QuantizedNode] = []
-    findings: list[Finding] = []
+    findings: list[Finding] = in_subgraphs(model.graph)
     work = Dynamic(model, weights, per_channel)
     for node in candidates:
         if id(node) in excluded or id(node) not in included:

@@ -31,6 +31,8 @@ class Products:
 
     def see(self, values: Array) -> None:
         """One sample's input."""
+        if not values.size:
+            return
         rows = np.moveaxis(values, self.axis, -1).reshape(-1, values.shape[self.axis])
         if rows.shape[1] > MOST_INPUTS:
             return

@@ -13,10 +13,12 @@ import numpy as np
 
 from exec.ir import Constant, Graph, Node, Variable, constant_value, prune
 from quantize.activations import clip_bounds
-from quantize.placement import moves
+from quantize.findings import Finding
+from quantize.placement import COMPUTE, moves
 from quantize.qdq import Writer
 
 MICROSOFT = "com.microsoft"
+PRODUCTS = ("QLinearConv", "QLinearMatMul", "QGemm")
 JOINING = {
     "Add": "QLinearAdd", "Mul": "QLinearMul", "Sigmoid": "QLinearSigmoid", "LeakyRelu": "QLinearLeakyRelu", "Concat": "QLinearConcat",
     "AveragePool": "QLinearAveragePool", "GlobalAveragePool": "QLinearGlobalAveragePool",
@@ -32,22 +34,49 @@ class Quantized:
     zero_point: Any
 
 
-def to_qoperator(graph: Graph) -> Counter[str]:
-    """Rewrite a QDQ graph in place; how many of each integer operator were written."""
+def to_qoperator(graph: Graph) -> list[Finding]:
+    """Rewrite a QDQ graph in place; what was written, and what stays between Q and DQ with the reason."""
     writer = Writer(graph)
     done: Counter[str] = Counter()
     replaced: list[Node] = []
     outputs = {id(t) for t in graph.outputs}
+    left: list[Finding] = []
     for node in list(graph.nodes):
         made = _integer(node, writer, outputs)
         if made is None:
+            reason = _why_not(node)
+            if reason:
+                left.append(
+                    Finding("Q032", "note", node.name, reason, "--operators qdq says the same for every runtime")
+                )
             continue
         writer.after[id(node)].append(made)
         replaced.append(node)
         done[made.op] += 1
     writer.apply()
     prune(graph)
-    return done
+    if not any(op in PRODUCTS for op in done):
+        text = "no product could be written as an integer operator: the file is plain QDQ"
+        return [Finding("Q032", "warning", "", text, "the notes say why of each; --operators qdq is the same"), *left]
+    return [Finding("Q031", "note", "", ", ".join(f"{n} {op}" for op, n in sorted(done.items()))), *left]
+
+
+def _why_not(node: Node) -> str:
+    """Why a product that reads integers has no integer operator, "" for other nodes."""
+    if node.domain or node.op not in COMPUTE or len(node.inputs) < 2:
+        return ""
+    x, w = read_as(node.inputs[0]), read_as(node.inputs[1])
+    if x is None or w is None:
+        return ""
+    if node.op == "ConvTranspose":
+        return "there is no integer ConvTranspose"
+    if len(node.inputs) > 2 and node.inputs[2].name and read_as(node.inputs[2]) is None:
+        return f"its bias is float, and the integer {node.op} adds integers only"
+    if node.op == "MatMul" and w.integers.shape is not None and len(w.integers.shape) != 2 and w.scale.shape:
+        return "QLinearMatMul takes no scale a column for a stack of matrices"
+    if node.op != "Gemm" and not any(t.op == "QuantizeLinear" for t in node.outputs[0].outputs):
+        return f"its result is read as float, and the integer {node.op} gives integers"
+    return f"its result is not rounded by one QuantizeLinear alone, as the integer {node.op} does it"
 
 
 def _integer(node: Node, writer: Writer, outputs: set[int]) -> Node | None:

@@ -143,19 +143,22 @@ class Judge:
 
 
 def _before(output: Any) -> str:
-    if output.inputs and output.inputs[0].op in FINAL and not output.inputs[0].domain:
+    if after_softmax(output):
         return str(output.inputs[0].inputs[0].name)
     return str(output.name)
 
 
+def after_softmax(output: Any) -> bool:
+    """Whether the output is what a Softmax makes."""
+    return bool(output.inputs) and output.inputs[0].op in FINAL and not output.inputs[0].domain
+
+
 def _is_choice(output: Any) -> bool:
     """Whether the last axis is a choice among classes: behind a Softmax, or logits of rank 2."""
-    if output.inputs and output.inputs[0].op in ("Softmax", "LogSoftmax"):
-        return True
-    return output.shape is not None and len(output.shape) == 2
+    return after_softmax(output) or (output.shape is not None and len(output.shape) == 2)
 
 
 def _slices(value: Array) -> int | None:
     """The axis along which an output falls into few parts of different meaning: boxes and scores, classes, heads."""
     few = [(n, k) for k, n in enumerate(value.shape) if k and 1 < n <= MOST_SLICES]
-    return min(few)[1] if few and value.ndim > 2 else None
+    return min(few)[1] if few else None

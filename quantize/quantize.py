@@ -23,12 +23,13 @@ from quantize.observers import METHODS
 from quantize.placement import PRESETS
 from quantize.prepare import WIDE_OPSET, prepared
 from quantize.qoperator import to_qoperator
-from quantize.quality import Judge
+from quantize.quality import Judge, after_softmax
 from quantize.ranges import Ranges, load_ranges
 from quantize.repair import REPAIRS, equalize, smooth
-from quantize.report import QuantizedNode, QuantizedTensor, QuantizeReport, QuantizeResult, SearchPoint
+from quantize.report import OutputQuality, QuantizedNode, QuantizedTensor, QuantizeReport, QuantizeResult, SearchPoint
 from quantize.samples import Samples, samples_of
 from quantize.search import Search, target_of
+from quantize.selection import Selector
 from quantize.static import Measured, Options, build, measure
 
 JUDGED = 4
@@ -37,10 +38,13 @@ MODES = ("static", "dynamic", "weight-only")
 FORMATS = ("qdq", "qoperator")
 ACTIVATIONS = ("u8", "s8", "u16", "s16")
 WEIGHTS = ("s8", "u8", "s4", "u4")
-LOST_DB = 15.0
+LOST_DB = 20.0
+LOST_PART_DB = 10.0
 INTEGER_OPS = frozenset((
-    "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "QGemm", "MatMulNBits", "DynamicQuantizeLSTM",
+    "DequantizeLinear", "ConvInteger", "MatMulInteger", "MatMulIntegerToFloat", "MatMulInteger16", "QGemm", "QAttention", "QEmbedLayerNormalization",
+    "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized",
 ))  # fmt: skip
+"""Beside all whose names begin with QLinear or DynamicQuantize."""
 
 
 @dataclass
@@ -74,8 +78,8 @@ def quantize(
     block_size: int | None = None,
     method: str = "auto",
     format: str = "qdq",
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    include: Sequence[Selector] = (),
+    exclude: Sequence[Selector] = (),
     preset: str = "balanced",
     ranges: Ranges = None,
     target: Any = None,
@@ -127,10 +131,7 @@ def quantize(
         findings.append(Finding("Q050", "warning", "", "no node was worth or fit for 8 bits", hint))
     judged_by = [feeds] if isinstance(feeds, Mapping) else work.kept if feeds is None else list(feeds)
     outputs = Judge.of(model, judged_by).outputs(work.model, cancel=cancel)
-    findings += [
-        Finding("Q040", "warning", o.name, f"{o.sqnr_db:.1f} dB against the original", "leave nodes out with --exclude, or calibrate with other data")
-        for o in outputs if o.sqnr_db < LOST_DB
-    ]  # fmt: skip
+    findings += lost(model, outputs)
     macs = sum(n.macs for n in work.nodes)
     report = QuantizeReport(
         mode, format, activations, weights, per_channel, method, preset, work.data, work.samples, (model.opset, work.model.opset),
@@ -140,13 +141,29 @@ def quantize(
     return QuantizeResult(work.model, report)
 
 
+def lost(model: Model, outputs: Sequence[OutputQuality]) -> list[Finding]:
+    """Outputs that keep little of their signal, or a part of which does: boxes in pixels hide what is left of scores."""
+    found = []
+    shares = {o.name for o in model.graph.outputs if after_softmax(o)}
+    for o in outputs:
+        if o.sqnr_db < LOST_DB:
+            hint = "leave nodes out with --exclude, or calibrate with other data"
+            found.append(Finding("Q040", "warning", o.name, f"{o.sqnr_db:.1f} dB against the original", hint))
+        elif o.slices_db and min(o.slices_db) < LOST_PART_DB and o.name not in shares:
+            worst = o.slices_db.index(min(o.slices_db))
+            text = f"part {worst} of {len(o.slices_db)} keeps {o.slices_db[worst]:.1f} dB, the whole {o.sqnr_db:.1f} dB"
+            hint = "leave the node that makes it out with --exclude, or --activations u16"
+            found.append(Finding("Q043", "warning", o.name, text, hint))
+    return found
+
+
 def _static(
     model: Model, data: Any, options: Options, format: str, target: Any, opset: int | None, findings: list[Finding], progress: Progress | None, cancel: Cancel | None
 ) -> Work:  # fmt: skip
     goal = None if target is None else target_of(target)
     float_model = prepared(model, opset, options, findings, progress, cancel)
     samples = samples_of(float_model, data)
-    _warn_of_generated(samples, findings)
+    _remark(samples, findings)
     keep = JUDGED if goal is None else 3 * JUDGED
     measured = _measured(float_model, samples, options, goal is not None, keep, findings, progress, cancel)
     kept = measured.calibration.kept
@@ -174,10 +191,7 @@ def _static(
             findings.append(Finding("Q042", "note", "", f"{found.stopped}, {len(points)} mixes were tried"))
     findings += [*measured.findings, *built.findings, *cpu_findings(options.activations, options.weights)]
     if format == "qoperator":
-        written = to_qoperator(built.model.graph)
-        findings.append(
-            Finding("Q031", "note", "", ", ".join(f"{n} {op}" for op, n in sorted(written.items())) or "none")
-        )
+        findings += to_qoperator(built.model.graph)
     return Work(
         built.model,
         samples.source,
@@ -225,7 +239,7 @@ def _of_weights(
     work = prepared(model, opset, options, findings, progress, cancel, least=WIDE_OPSET if blocked else 0)
     before = weight_bytes(work)
     samples = samples_of(work, JUDGED if data is None else data)
-    _warn_of_generated(samples, findings)
+    _remark(samples, findings)
     if mode == "dynamic":
         nodes, remarks = quantize_dynamic(
             work, options.weights, per_channel=options.per_channel, include=tuple(options.include), exclude=tuple(options.exclude), preset=options.preset
@@ -239,15 +253,21 @@ def _of_weights(
     return Work(work, samples.source, len(kept), kept, nodes, (), findings, before)
 
 
-def _warn_of_generated(samples: Samples, findings: list[Finding]) -> None:
+def _remark(samples: Samples, findings: list[Finding]) -> None:
     if samples.generated:
         hint = "--data FILE: accuracy on real inputs is not known without it"
         findings.append(Finding("Q001", "warning", "", samples.source, hint))
+    if samples.bare:
+        hint = "--mean and --std as in the model's training"
+        findings.append(Finding("Q016", "warning", "", f"{samples.source}: pixels were divided by 255 only", hint))
 
 
 def already_quantized(model: Model) -> list[Finding]:
     """A finding when the model computes on integers already."""
-    count = sum(n.op in INTEGER_OPS for n in model.graph.nodes)
+    count = sum(
+        n.op in INTEGER_OPS or n.op.startswith(("QLinear", "DynamicQuantize"))
+        for graph in walk(model.graph) for n in graph.nodes
+    )  # fmt: skip
     text = f"{count} nodes of the model compute on integers already"
     return [Finding("Q002", "warning", "", text, "quantize the float original instead")] if count else []
 

@@ -29,14 +29,15 @@ class Region:
     scales: dict[str, str]
 
 
-def region_of(graph: Graph, chosen: Sequence[Choice], joining: Collection[str]) -> Region:
+def region_of(graph: Graph, chosen: Sequence[Choice], joining: Collection[str], left: Collection[str] = ()) -> Region:
     """Find what else can be in 8 bits around `chosen`; the graph's nodes are in order.
 
     joining  operators that may join (see `placement.JOINED`)
+    left     names of nodes that shall not
     """
     made = {c.made.name: c.made for c in chosen if c.made is not None}
     sources = {id(c.source) for c in chosen}
-    joined = _joined(graph, {id(t) for t in made.values()}, sources, joining)
+    joined = _joined(graph, {id(t) for t in made.values()}, sources, joining, left)
     made.update({n.outputs[0].name: n.outputs[0] for n in joined})
     inside = {id(t) for t in made.values()}
     outputs = {id(t) for t in graph.outputs}
@@ -85,13 +86,20 @@ def _spreads(root: Any, chain: Sequence[Any], outputs: Collection[int]) -> bool:
     return {id(n) for n in root.outputs} <= {id(t.inputs[0]) for t in chain}
 
 
-def _joined(graph: Graph, made: set[int], sources: set[int], joining: Collection[str]) -> list[Node]:
+def _joined(
+    graph: Graph, made: set[int], sources: set[int], joining: Collection[str], left: Collection[str]
+) -> list[Node]:
     """Nodes whose inputs all are in 8 bits, and whose output is wanted in 8 bits."""
     available, candidates = set(made), set()
     for node in graph.nodes:
         if moves(node) and id(node.inputs[0]) in available:
             available.update(id(t) for t in node.outputs)
-        elif node.op in joining and not node.domain and all(id(t) in available for t in node.inputs):
+        elif (
+            node.op in joining
+            and not node.domain
+            and node.name not in left
+            and all(id(t) in available for t in node.inputs)
+        ):
             candidates.add(id(node))
             available.add(id(node.outputs[0]))
     wanted, kept = set(sources), []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from exec.arrays import Value
 from exec.errors import FeedError, QuantizationError
 from exec.feeds import make_feeds
 from exec.ir import Model
+from quantize.images import SUFFIXES, Images
 
 Sample = Mapping[str, Value]
 GENERATED = 16
@@ -24,12 +26,14 @@ class Samples:
 
     source     for the report: "calib.npz, 128 samples", "generated, seed 0"
     generated  nobody gave data: accuracy figures mean nothing
+    bare       pictures that were only scaled: nobody said how the training normalised them
     """
 
     source: str
     make: Callable[[], Iterator[Sample]]
     count: int | None
     generated: bool = False
+    bare: bool = False
 
     def __iter__(self) -> Iterator[Sample]:
         return self.make()
@@ -39,15 +43,34 @@ def samples_of(model: Model, data: Any) -> Samples:
     """Understand `data`.
 
     None or an int   that many generated samples
-    a path           an .npz (one sample, or arrays stacked along a first sample axis), or a folder of .npy/.npz files
+    a path           an .npz (one sample, or arrays stacked along a first sample axis), or a folder of .npy/.npz files or of pictures
+    module:function  a Python callable, imported from the working directory or the environment
+    Images           a folder of pictures, and how they are normalised
     a mapping        one sample
+    an array         of the only input: samples along its first axis
     a callable       called for an iterator of samples
-    an iterable      of samples
+    an iterable      of samples, or of arrays of the only input
+    Of a model that takes one at a time, a sample of many is split.
     """
+    found = _understood(model, data)
+    if found.generated:
+        return found
+    return replace(found, make=lambda: (part for sample in found.make() for part in split(model, named(model, sample))))
+
+
+def _understood(model: Model, data: Any) -> Samples:
     if data is None or isinstance(data, int):
         return _generated(model, data or GENERATED)
+    if isinstance(data, str) and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", data) and not Path(data).exists():
+        return Samples(data, lambda: iter(_imported(data)()), None)
     if isinstance(data, (str, Path)):
         return _from_path(model, Path(data))
+    if isinstance(data, Images):
+        count = len(data.files)
+        bare = not data.mean and model.inputs[0].dtype.kind not in "iu"
+        return Samples(f"{Path(data.folder).name}/, {count} images", lambda: data.read(model), count, bare=bare)
+    if isinstance(data, np.ndarray):
+        return Samples(f"an array of {len(data) if data.ndim else 1}", lambda: iter([named(model, data)]), None)
     if isinstance(data, Mapping):
         return Samples("one sample", lambda: iter([data]), 1)
     if callable(data):
@@ -59,6 +82,63 @@ def samples_of(model: Model, data: Any) -> Samples:
         f"calibration data of type {type(data).__name__}",
         hint="give a path, a list of dicts of arrays, or a callable that gives an iterator of them",
     )
+
+
+def named(model: Model, sample: Any) -> Sample:
+    """A sample by input names: an array is that of the only input."""
+    if isinstance(sample, Mapping):
+        return sample
+    names = [i.name for i in model.inputs]
+    if isinstance(sample, np.ndarray) and len(names) == 1:
+        return {names[0]: sample}
+    raise FeedError(
+        f"a calibration sample of type {type(sample).__name__}",
+        why=f"the model has {len(names)} inputs: {', '.join(names)}",
+        hint="a sample is a dict of arrays by input name",
+    )
+
+
+def split(model: Model, sample: Sample) -> Iterator[Sample]:
+    """The samples in one of several: where all inputs have the same multiple of the batch the model is fixed to."""
+    steps: dict[str, int] = {}
+    counts: set[int] = set()
+    for info in model.inputs:
+        value, shape = sample.get(info.name), info.shape
+        step = shape[0] if shape else None
+        if not isinstance(value, np.ndarray) or shape is None or value.ndim != len(shape):
+            yield sample
+            return
+        if not isinstance(step, int) or step < 1 or len(value) % step:
+            yield sample
+            return
+        steps[info.name] = step
+        counts.add(len(value) // step)
+    if len(counts) != 1 or set(steps) != set(sample) or max(counts) < 2:
+        yield sample
+        return
+    arrays: dict[str, Any] = dict(sample)
+    for k in range(counts.pop()):
+        yield {n: arrays[n][k * step : (k + 1) * step] for n, step in steps.items()}
+
+
+def _imported(spec: str) -> Callable[[], Iterable[Any]]:
+    """The function behind "module:function"; the working directory is looked at first, as `python -m` does."""
+    import importlib
+    import sys
+
+    module, _, name = spec.partition(":")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ImportError as error:
+        raise FeedError("calibration data cannot be imported", spec, str(error)) from error
+    finally:
+        sys.path.remove(here)
+    if not callable(found):
+        raise FeedError(f"{module} has no function '{name}'", spec, hint="it gives an iterator of samples")
+    made: Callable[[], Iterable[Any]] = found
+    return made
 
 
 def _generated(model: Model, count: int) -> Samples:
@@ -81,9 +161,11 @@ def _generated(model: Model, count: int) -> Samples:
 def _from_path(model: Model, path: Path) -> Samples:
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix in (".npy", ".npz"))
+        if not files and any(p.suffix.lower() in SUFFIXES for p in path.iterdir()):
+            return _understood(model, Images(path))
         if not files:
             raise FeedError(
-                "no .npy or .npz file in this folder",
+                "no .npy, .npz or image file in this folder",
                 str(path),
                 hint="one file a sample: an array for a model of one input, or arrays by input name",
             )

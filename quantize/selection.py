@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 from collections.abc import Sequence
 
 from exec.errors import OptionError, nearest
 from exec.ir import Graph, Node
+from passes.patch import SOURCE
 
 
 def name_nodes(graph: Graph) -> None:
@@ -21,37 +23,56 @@ def name_nodes(graph: Graph) -> None:
             taken.add(name)
 
 
-def matching(nodes: Sequence[Node], selectors: Sequence[str], option: str) -> set[int]:
+Selector = str | frozenset[str]
+"""A text as in `matching`, or the names a query found."""
+
+
+def matching(nodes: Sequence[Node], selectors: Sequence[Selector], option: str) -> set[int]:
     """ids of the nodes that any selector names.
 
     A selector is a node's name, an operator type, a pattern with * or ?, a scope (`/model/layers.3`), `name:~regex`, or `op:Type`.
+    A node that was made of several also goes by their names.
     """
     found: set[int] = set()
     for selector in selectors:
         here = {id(n) for n in nodes if _is(n, selector)}
         if not here:
-            known = [*(n.name for n in nodes), *{n.op for n in nodes}]
-            raise OptionError(
-                f"{option} {selector!r} matches no node",
-                why=f"looked at {len(nodes)} nodes",
-                hint=nearest(selector, known),
-            )
+            raise _nothing(nodes, selector, option)
         found |= here
     return found
 
 
-def _is(node: Node, selector: str) -> bool:
+def names_of(node: Node) -> tuple[str, ...]:
+    """The node's name, and those of the original's nodes it was made of."""
+    sources = node.metadata.get(SOURCE)
+    return (node.name, *(json.loads(sources) if sources else ()))
+
+
+def _nothing(nodes: Sequence[Node], selector: Selector, option: str) -> OptionError:
+    why = f"looked at {len(nodes)} nodes"
+    if isinstance(selector, frozenset):
+        return OptionError(f"no node that the {option} query found is left", why=why)
+    known = [*(name for n in nodes for name in names_of(n)), *{n.op for n in nodes}]
+    return OptionError(f"{option} {selector!r} matches no node", why=why, hint=nearest(selector, known))
+
+
+def _is(node: Node, selector: Selector) -> bool:
+    names = names_of(node)
+    if isinstance(selector, frozenset):
+        return not selector.isdisjoint(names)
+    return bool(selector) and any(_named(name, node.op, selector) for name in names)
+
+
+def _named(name: str, op: str, selector: str) -> bool:
     if selector.startswith("op:"):
-        return node.op == selector[3:]
+        return op == selector[3:]
     if selector.startswith("name:~"):
         import re
 
         try:
-            return re.search(selector[6:], node.name) is not None
+            return re.search(selector[6:], name) is not None
         except re.error as error:
             raise OptionError(f"{selector!r} is no regular expression", why=str(error)) from None
     if any(c in selector for c in "*?["):
-        return fnmatch.fnmatchcase(node.name, selector) or fnmatch.fnmatchcase(node.op, selector)
-    return selector in (node.name, node.op) or node.name.startswith(
-        (selector.rstrip("/") + "/", selector.rstrip(".") + ".")
-    )
+        return fnmatch.fnmatchcase(name, selector) or fnmatch.fnmatchcase(op, selector)
+    return selector in (name, op) or name.startswith((selector.rstrip("/") + "/", selector.rstrip(".") + "."))

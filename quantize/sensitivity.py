@@ -14,6 +14,7 @@ from quantize.prepare import prepared
 from quantize.quality import Judge
 from quantize.report import OutputQuality
 from quantize.samples import samples_of
+from quantize.selection import Selector
 from quantize.static import Measured, Options, build, measure
 
 JUDGED = 4  # samples: the order of nodes settles with few
@@ -59,7 +60,7 @@ class Sensitivity:
 
 def sensitivity(
     model: Model, data: Any = None, *, preset: str = "balanced", method: str = "auto", activations: str = "u8", weights: str = "s8",
-    include: Sequence[str] = (), exclude: Sequence[str] = (), judged: int = JUDGED, progress: Progress | None = None, cancel: Cancel | None = None,
+    include: Sequence[Selector] = (), exclude: Sequence[Selector] = (), judged: int = JUDGED, progress: Progress | None = None, cancel: Cancel | None = None,
 ) -> Sensitivity:  # fmt: skip
     """Rank the nodes of `model` that can be quantized by what each does to the outputs; the argument is never changed.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array
-from exec.ir import Constant, Model, Variable, toposort
+from exec.ir import Constant, Model, Variable, prune, toposort
 from exec.progress import Cancel, Progress
 from quantize.activations import curve_after
 from quantize.calibrate import Calibration, Runner, Watcher
@@ -21,11 +21,11 @@ from quantize.gptq import Products
 from quantize.halves import store_halves
 from quantize.numerics import TYPES, Params, params
 from quantize.observers import Histogram, MinMax, Observer, observer
-from quantize.placement import COMPUTE, FIXED_RANGES, JOINED, READER_FLOORS
+from quantize.placement import FIXED_RANGES, JOINED, READER_FLOORS
 from quantize.regions import Region, region_of
 from quantize.report import QuantizedNode, QuantizedTensor
 from quantize.samples import Samples
-from quantize.selection import matching
+from quantize.selection import Selector, matching
 from quantize.unfold import unfold
 from quantize.writing import Writing
 
@@ -45,8 +45,8 @@ class Options:
     method: str = "auto"
     rounding: str = "gptq"
     preset: str = "balanced"
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
+    include: Sequence[Selector] = ()
+    exclude: Sequence[Selector] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     halves: bool = True
     repairs: Sequence[str] = ()
@@ -108,15 +108,14 @@ def measure(
     shapes = runner.shapes()
     unfolded: list[Finding] = []
     if options.preset != "full" and not options.include and TYPES[options.activations].bits == 8:
-        candidates = [n for n in model.graph.nodes if n.op in COMPUTE and not n.domain]
-        kept = matching(candidates, options.exclude, "--exclude") if options.exclude else set()
+        kept = matching(model.graph.nodes, options.exclude, "--exclude") if options.exclude else set()
         unfolded = unfold(model.graph, shapes, kept)
     if unfolded:
         runner = Runner(model, samples)
         shapes = runner.shapes()
     chosen = choose(model, shapes, options.include, options.exclude, options.preset)
     watched = chosen.possible if every else chosen.taken
-    region = region_of(model.graph, watched, JOINED[options.preset])
+    region = region_of(model.graph, watched, JOINED[options.preset], chosen.left)
     tensors = dict(region.values)
     if every:  # alone, a node reads what is moved from a value that is float then
         tensors.update({c.source.name: c.source for c in watched})
@@ -200,7 +199,7 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
         [c for c in measured.chosen.possible if c.node.name in names] if names is not None else measured.chosen.taken
     )
     chosen = copied(model, wanted)
-    region = region_of(model.graph, chosen, JOINED[options.preset])
+    region = region_of(model.graph, chosen, JOINED[options.preset], measured.chosen.left)
     ranges = {n: _params(measured.spans[n], options) for n in region.values}
     findings: list[Finding] = []
     writing = Writing(model.graph, options.weights, options.per_channel, options.activations, region, ranges, findings)
@@ -212,6 +211,7 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
             text = f"{count} weights that stay float are stored as float16 and cast when the file is loaded: {saved / 1e6:.1f} MB less"
             findings.append(Finding("Q024", "note", "", text))
     writing.writer.apply()
+    prune(model.graph)
     rows = [
         QuantizedTensor(n, s.low, s.high, float(p.scale), int(p.zero_point), s.samples, s.sqnr_db)
         for n, p, s in ((n, p, measured.spans[n]) for n, p in ranges.items())

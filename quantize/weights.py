@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,12 @@ from quantize.numerics import IntType, Params, bias_params, quantize, weight_par
 from quantize.placement import COMPUTE
 
 INT32_REACH = float(2**31 - 1)
+HALF_REACH = INT32_REACH / 2
+"""A half of the accumulator is for the products, a half for the bias: their sum cannot wrap."""
+
+
+TURNS = ("Transpose", "Cast", "Identity")
+FLOAT = 1  # TensorProto.FLOAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class Layer:
 def layer_of(node: Node) -> Layer | Finding:
     """Read a node's weight and bias; a finding says why it cannot be quantized."""
     rule = COMPUTE[node.op]
-    weight = constant_value(node.inputs[rule.weight]) if len(node.inputs) > rule.weight else None
+    weight = constant_behind(node.inputs[rule.weight]) if len(node.inputs) > rule.weight else None
     if weight is None:
         return Finding("Q004", "note", node.name, f"the weight of this {node.op} is computed, not a constant")
     if weight.dtype != np.float32:
@@ -44,11 +51,17 @@ def layer_of(node: Node) -> Layer | Finding:
             f"its weight is {weight.dtype}",
             "float32 weights are quantized; convert the model first",
         )
+    if not weight.size:
+        return Finding("Q005", "note", node.name, f"its weight {list(weight.shape)} has no elements")
     if not np.isfinite(weight).all():
         return Finding("Q005", "warning", node.name, "its weight holds NaN or infinity", "`owb check` names the weight")
     axis = _axis(node, weight)
     if axis is None:
         return Finding("Q004", "note", node.name, f"a weight of rank {weight.ndim} has no output channels to scale")
+    most = _accumulated(weight, axis, stacked=node.op == "MatMul")
+    if most > HALF_REACH:
+        text = f"its sums of 8-bit products can reach {most:.2g}, 32 bits hold {INT32_REACH:.2g}: they would wrap"
+        return Finding("Q026", "warning", node.name, text, "split the sum into two products, or leave it float")
     alpha, beta = (
         (float(node.attrs.get("alpha", 1.0)), float(node.attrs.get("beta", 1.0))) if node.op == "Gemm" else (1.0, 1.0)
     )
@@ -63,12 +76,37 @@ def layer_of(node: Node) -> Layer | Finding:
     return Layer(weight, axis, bias, float_bias, scaled)
 
 
+def constant_behind(tensor: Any) -> Array | None:
+    """The constant a value is, or is turned from by Transpose, Cast to float and Identity: a tied weight keeps those for its other readers."""
+    value = constant_value(tensor)
+    if value is not None or not tensor.inputs:
+        return value
+    step = tensor.inputs[0]
+    if step.domain or step.op not in TURNS:
+        return None
+    value = constant_behind(step.inputs[0])
+    if value is None or step.op == "Identity":
+        return value
+    if step.op == "Transpose":
+        return np.ascontiguousarray(value.transpose(step.attrs.get("perm") or None))
+    return value.astype(np.float32) if step.attrs.get("to") == FLOAT else None
+
+
 def _axis(node: Node, weight: Array) -> int | None:
     if node.op == "Gemm":
         return 0 if node.attrs.get("transB", 0) else 1
     if node.op == "MatMul":
         return weight.ndim - 1 if weight.ndim >= 2 else None
     return 0 if node.op == "Conv" else 1
+
+
+def _accumulated(weight: Array, axis: int, *, stacked: bool) -> float:
+    """The largest sum of products of 8-bit inputs with this weight's integers."""
+    others = (axis - 1,) if stacked else tuple(k for k in range(weight.ndim) if k != axis)
+    magnitude = np.abs(weight)
+    top, total = magnitude.max(others), magnitude.sum(others, dtype=np.float64)
+    share = np.divide(total, top, out=np.zeros_like(total), where=top > 0)
+    return float(share.max(initial=0.0)) * 255 * 127
 
 
 def _bias(node: Node, place: int | None, channels: int) -> tuple[Array | None, bool]:
@@ -118,7 +156,7 @@ def integer_weight(
 
 
 def _room_for_bias(how: Params, bias: Array, activation: Params) -> tuple[Params, int]:
-    least = np.abs(bias.astype(np.float64)) / (INT32_REACH * 0.999) / float(activation.scale)
+    least = np.abs(bias.astype(np.float64)) / HALF_REACH / float(activation.scale)
     if how.axis is None or how.scale.ndim == 0:
         least = np.asarray(least.max(initial=0.0))
     scale = np.maximum(how.scale.astype(np.float64), least).astype(np.float32)
