@@ -22,9 +22,11 @@ from exec.compiled.vectors import (
     get_int,
     helper,
     larger,
+    load,
     load_first,
     multiply,
     smaller,
+    store,
     store_first,
     subtract,
 )
@@ -45,28 +47,42 @@ COMBINE_KINDS = "i i i i i i i"
 call_combine, call_apply = caller(COMBINE_KINDS), caller(FINISH_KINDS)
 
 
+@helper
+def combined(operation: Any, x: Any, y: Any) -> Any:
+    """x ∘ y"""
+    if operation == ADD:
+        return add(x, y)
+    if operation == SUB:
+        return subtract(x, y)
+    if operation == MUL:
+        return multiply(x, y)
+    if operation == DIV:
+        return divide(x, y)
+    if operation == MAX:
+        return larger(x, y)
+    if operation == MIN:
+        return smaller(x, y)
+    return choose_less(x, fill(0.0), multiply(x, y), x)
+
+
 @part(COMBINE_KINDS)
 def combine(operation: Any, a: Any, a_step: Any, b: Any, b_step: Any, out: Any, count: Any) -> Any:
     """out = a ∘ b over `count` elements; a step of 0 is one element for all."""
-    for j in range(0, count, LANES):
-        left = min(count - j, LANES)
-        x = load_first(a + 4 * j, left) if a_step != 0 else broadcast(a)
-        y = load_first(b + 4 * j, left) if b_step != 0 else broadcast(b)
-        if operation == ADD:
-            v = add(x, y)
-        elif operation == SUB:
-            v = subtract(x, y)
-        elif operation == MUL:
-            v = multiply(x, y)
-        elif operation == DIV:
-            v = divide(x, y)
-        elif operation == MAX:
-            v = larger(x, y)
-        elif operation == MIN:
-            v = smaller(x, y)
-        else:
-            v = choose_less(x, fill(0.0), multiply(x, y), x)
-        store_first(out + 4 * j, v, left)
+    whole = count - count % LANES
+    x, y = broadcast(a), broadcast(b)
+    for j in range(0, whole, LANES):
+        if a_step != 0:
+            x = load(a + 4 * j)
+        if b_step != 0:
+            y = load(b + 4 * j)
+        store(out + 4 * j, combined(operation, x, y))
+    if whole < count:
+        left = count - whole
+        if a_step != 0:
+            x = load_first(a + 4 * whole, left)
+        if b_step != 0:
+            y = load_first(b + 4 * whole, left)
+        store_first(out + 4 * whole, combined(operation, x, y), left)
 
 
 @helper

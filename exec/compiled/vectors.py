@@ -281,7 +281,6 @@ absolute = define(VEC, (VEC,), lambda b, x: llvm(b, f"llvm.fabs.{SUFFIX}", VECTO
 floor = define(VEC, (VEC,), lambda b, x: llvm(b, f"llvm.floor.{SUFFIX}", VECTOR, x))
 ceil = define(VEC, (VEC,), lambda b, x: llvm(b, f"llvm.ceil.{SUFFIX}", VECTOR, x))
 rint = define(VEC, (VEC,), lambda b, x: llvm(b, f"llvm.rint.{SUFFIX}", VECTOR, x))
-copysign = define(VEC, (VEC, VEC), lambda b, x, y: llvm(b, f"llvm.copysign.{SUFFIX}", VECTOR, x, y))
 exp = define(VEC, (VEC,), _exp)
 total = define(FLOAT, (VEC,), _sum)
 largest = define(FLOAT, (VEC,), _largest)

@@ -267,7 +267,8 @@ def space_to_depth(b: Builder, unit: Unit) -> bool:
         return False
     n, channels, height, width = x.shape
     blocks = b.shaped(x, (n, channels, height // size, size, width // size, size))
-    turned = blocks.view(blocks.array.transpose(0, 3, 5, 1, 2, 4))
+    order = (0, 3, 5, 1, 2, 4) if str(unit.attributes.get("mode", "DCR")) == "DCR" else (0, 1, 3, 5, 2, 4)
+    turned = blocks.view(blocks.array.transpose(order))
     out = b.new(unit.outputs[0])
     b.emit(_same, out.view(out.array.reshape(turned.shape)), turned)
     return True
@@ -284,3 +285,30 @@ def tile(b: Builder, unit: Unit) -> bool:
     spread = x.array[tuple(index for _ in x.shape for index in (None, slice(None)))]
     b.emit(_same, out.view(out.array.reshape(pairs)), x.view(spread))
     return True
+
+
+@lowering("LookUp", domain="owb")
+def look_up(b: Builder, unit: Unit) -> bool:
+    """Rows of a matrix by number; a number without a row gives zeros."""
+    index, weights = b.input(unit.inputs[0]), b.units.constant(unit.inputs[1])
+    assert weights is not None
+    table = b.packs.get(weights, "and a row of zeros", lambda: np.vstack([weights, np.zeros_like(weights[:1])]))
+    out = b.new(unit.outputs[0])
+    rows = b.shaped(b.copied(index), (-1,))
+    b.emit(
+        _rows_or_zeros,
+        out.view(out.array.reshape(-1, weights.shape[1])),
+        rows,
+        b.constant(table),
+        b.scratch((rows.size,), np.uint64),
+    )
+    return True
+
+
+def _rows_or_zeros(out: Array, index: Array, table: Array, row: Array) -> list[Step]:
+    unsigned = index.view(np.dtype(f"u{index.itemsize}"))  # what is negative is beyond the last row, too
+    last = unsigned.dtype.type(len(table) - 1)
+    return [
+        partial(np.minimum, unsigned, last, out=row),
+        partial(np.take, table, row.view(np.int64), axis=0, out=out, mode="clip"),
+    ]
