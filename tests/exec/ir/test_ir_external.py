@@ -253,7 +253,7 @@ def test_a_huge_sparse_file_opens_at_once_and_only_its_window_is_mapped(folder: 
         file.write(VALUES.tobytes())
         file.truncate(100 << 30)
     assert values(load(save(folder, outside("w.bin", str(99 << 30), "16")))).tolist() == VALUES.tolist()
-    whole = load(save(folder, outside("w.bin", dims=(25 << 30,))))
+    whole = load(save(folder, outside("w.bin", dims=(25 << 30,))), strict=False)  # x is smaller
     assert "large-data" in [note.code for note in whole.notes]
 
 

@@ -197,7 +197,7 @@ def test_small_external_tensors_are_taken_in_on_the_way_to_another_place(layered
     path.write_bytes(proto.SerializeToString())
     target = tmp_path / "elsewhere"
     target.mkdir()
-    load(path).save(target / "m.onnx")
+    load(path, strict=False).save(target / "m.onnx")
     places = [t.data_location for t in onnx.load(target / "m.onnx", load_external_data=False).graph.initializer]
     assert places == [onnx.TensorProto.DEFAULT, *[onnx.TensorProto.EXTERNAL] * 3]
     assert weights(target / "m.onnx")[1:] == weights(path)[1:]
@@ -222,11 +222,11 @@ def test_holes_of_a_data_file_stay_holes(layered: Layered, tmp_path: Path) -> No
     path.write_bytes(proto.SerializeToString())
     target = tmp_path / "elsewhere"
     target.mkdir()
-    saved = load(path).save(target / "m.onnx")
+    saved = load(path, strict=False).save(target / "m.onnx")
     assert saved.data_bytes > 1 << 30
     assert (target / "m.onnx.data").stat().st_size == saved.data_bytes
     assert (target / "m.onnx.data").stat().st_blocks * 512 < 1 << 20
-    again = load(target / "m.onnx")
+    again = load(target / "m.onnx", strict=False)
     assert float(again.graph.nodes[0].inputs[1].values[0, 0]) == 9
     assert float(again.graph.nodes[1].inputs[1].values[-1]) == 0
 

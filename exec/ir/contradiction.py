@@ -1,0 +1,73 @@
+"""What ONNX's own shape inference proves impossible: a weight of another rank, a stride of 0, shapes that cannot be broadcast.
+
+It runs without data propagation, which a few bytes can make allocate gigabytes, and not on what makes it walk the same part of a
+model again and again: functions, deep subgraphs, many nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import onnx
+from onnx import shape_inference
+
+from exec.ir.names import printable
+from exec.ir.notes import Findings
+
+MOST_NODES = 5_000
+MOST_LEVELS = 4
+_ENTRY = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<name>.*?))?\): \[\w+\] (?P<said>[^\n]*)")
+_NOT_PROVEN = re.compile(r"Inference error|external|instead is null|[Dd]ata size|parse|not yet|[Uu]nsupported")
+_DECLARED = re.compile(r"existing (?:elem type|shape)")
+_GRAPH = onnx.AttributeProto.GRAPH
+
+
+def check_inference(proto: onnx.ModelProto) -> tuple[tuple[str, str, str], ...]:
+    """(op, node name, what is wrong) for each node that inference refuses; "" as op where only a declaration differs.
+
+    proto  a whole model; large weights may be tokens, whose values inference never asks for
+    """
+    if proto.functions or not _is_small(proto.graph):
+        return ()
+    try:
+        shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+    except shape_inference.InferenceError as error:
+        return tuple(_entries(str(error)))
+    except Exception:
+        # What cannot even be looked at is told by the checks of the structure.
+        return ()
+    return ()
+
+
+def report(found: Iterable[tuple[str, str, str]], findings: Findings) -> None:
+    """Add the results of `check_inference`, where nothing else was found that would explain them."""
+    if any(note.is_error for note in findings.notes):
+        return
+    for op, name, said in found:
+        where = f"node {printable(name or op)!r}" if name or op else "model"
+        if _DECLARED.search(said):
+            findings.note("declared-otherwise", where, f"what is declared does not follow from its inputs: {said}")
+        elif op and not _NOT_PROVEN.search(said):
+            findings.error("impossible", where, f"{printable(op)} cannot have these inputs: {said}")
+
+
+def _entries(text: str) -> Iterator[tuple[str, str, str]]:
+    found = False
+    for match in _ENTRY.finditer(text):
+        found = True
+        yield match["op"], match["name"] or "", printable(match["said"].strip())
+    if not found:
+        yield "", "", printable(text.partition("] ")[2].partition("\n")[0].strip() or text)
+
+
+def _is_small(graph: onnx.GraphProto) -> bool:
+    """Whether a graph has few nodes, subgraphs included, and few levels of them."""
+    left, level, nodes = [graph], 0, 0
+    while left:
+        nodes += sum(len(one.node) for one in left)
+        level += 1
+        if nodes > MOST_NODES or level > MOST_LEVELS:
+            return False
+        left = [item.g for one in left for node in one.node for item in node.attribute if item.type == _GRAPH]
+    return True
