@@ -67,8 +67,8 @@ NUMBERS = {
 
 
 @helper
-def activate(code: Any, v: Any, p: Any, q: Any) -> Any:
-    """Activation `code` of v; NaN stays NaN."""
+def _quick(code: Any, v: Any, p: Any, q: Any) -> Any:
+    """Activation `code` of v where it is a few instructions; NaN stays NaN."""
     if code == NONE:
         return v
     if code == RELU:
@@ -81,9 +81,7 @@ def activate(code: Any, v: Any, p: Any, q: Any) -> Any:
         return smaller(fill(1.0), larger(fill(0.0), fma(v, fill(p), fill(q))))
     if code == HARD_SWISH:
         return multiply(v, smaller(fill(1.0), larger(fill(0.0), fma(v, fill(1.0 / 6.0), fill(0.5)))))
-    if code >= SQRT:
-        return _plain(code, v, p, q)
-    return _by_exponential(code, v, p)
+    return _plain(code, v, p, q)
 
 
 @helper
@@ -105,9 +103,7 @@ def _plain(code: Any, v: Any, p: Any, q: Any) -> Any:
         return rint(v)
     if code == SQUARE:
         return multiply(v, v)
-    if code == SCALE:
-        return fma(v, fill(p), fill(q))
-    return exp(v)
+    return fma(v, fill(p), fill(q))
 
 
 TANH_FLAT, ERF_FLAT = 9.0, 3.925
@@ -155,12 +151,14 @@ def sigmoid_of(x: Any) -> Any:
 
 
 @helper
-def _by_exponential(code: Any, v: Any, p: Any) -> Any:
+def _long(code: Any, v: Any, p: Any, q: Any) -> Any:
     """The activations around one exponential, tanh or erf: their code is long, so there is one of each."""
     one, zero = fill(1.0), fill(0.0)
-    if code in (SIGMOID, SWISH, ELU):
-        x = v if code == ELU else multiply(v, fill(-1.0 if code == SIGMOID else -p))
+    if code in (SIGMOID, SWISH, ELU, EXP):
+        x = v if code in (ELU, EXP) else multiply(v, fill(-1.0 if code == SIGMOID else -p))
         y = exp(x)
+        if code == EXP:
+            return y
         if code == ELU:
             return choose_less(v, zero, multiply(fill(p), subtract(y, one)), v)
         return divide(one if code == SIGMOID else v, add(one, y))
@@ -177,6 +175,38 @@ def _by_exponential(code: Any, v: Any, p: Any) -> Any:
 FINISH_KINDS = "i i i i i i i i i i i i i f f"
 
 
+def _sweep(activate: Any) -> Any:
+    """The pass over a block with one family of activations: with both in a loop, the long ones' constants crowd out the quick ones."""
+
+    @helper
+    def swept(
+        source: Any, source_row: Any, c: Any, c_row: Any, rows: Any, columns: Any, bias: Any, bias_row: Any, bias_column: Any,
+        rest: Any, rest_row: Any, before: Any, code: Any, p: Any, q: Any,
+    ) -> Any:  # fmt: skip
+        for r in range(rows):
+            at, to = source + r * source_row, c + r * c_row
+            shift = fill(0.0)
+            if bias != 0 and bias_column == 0:
+                shift = fill(get(bias + r * bias_row))
+            for j in range(0, columns, LANES):
+                left = min(columns - j, LANES)
+                v = load_first(at + 4 * j, left)
+                if bias != 0 and bias_column != 0:
+                    shift = load_first(bias + 4 * j, left)
+                v = add(v, shift)
+                if rest != 0 and before != 0:
+                    v = add(v, load_first(rest + r * rest_row + 4 * j, left))
+                v = activate(code, v, p, q)
+                if rest != 0 and before == 0:
+                    v = add(v, load_first(rest + r * rest_row + 4 * j, left))
+                store_first(to + 4 * j, v, left)
+
+    return swept
+
+
+quick_sweep, long_sweep = _sweep(_quick), _sweep(_long)
+
+
 @part(FINISH_KINDS)
 def finish(
     source: Any, source_row: Any, c: Any, c_row: Any, rows: Any, columns: Any, bias: Any, bias_row: Any, bias_column: Any,
@@ -187,20 +217,11 @@ def finish(
     bias  0, or its address; bias_row, bias_column are the bytes from row to row and from column to column
     rest  0, or the address of what is added; `before` the activation or after it
     """
-    for r in range(rows):
-        at, to = source + r * source_row, c + r * c_row
-        shift = fill(0.0)
-        if bias != 0 and bias_column == 0:
-            shift = fill(get(bias + r * bias_row))
-        for j in range(0, columns, LANES):
-            left = min(columns - j, LANES)
-            v = load_first(at + 4 * j, left)
-            if bias != 0 and bias_column != 0:
-                shift = load_first(bias + 4 * j, left)
-            v = add(v, shift)
-            if rest != 0 and before != 0:
-                v = add(v, load_first(rest + r * rest_row + 4 * j, left))
-            v = activate(code, v, p, q)
-            if rest != 0 and before == 0:
-                v = add(v, load_first(rest + r * rest_row + 4 * j, left))
-            store_first(to + 4 * j, v, left)
+    if code in (SIGMOID, SWISH, GELU, GELU_TANH, TANH, ELU, ERF, EXP):
+        long_sweep(
+            source, source_row, c, c_row, rows, columns, bias, bias_row, bias_column, rest, rest_row, before, code, p, q
+        )
+    else:
+        quick_sweep(
+            source, source_row, c, c_row, rows, columns, bias, bias_row, bias_column, rest, rest_row, before, code, p, q
+        )

@@ -49,6 +49,9 @@ def machine_shape() -> Shape:
 
 
 SHAPE = machine_shape()
+SCALES = bool(binding.get_host_cpu_features().get("avx512f"))
+"""Whether one instruction multiplies by a power of two."""
+
 LANES, ROWS, COLUMNS = SHAPE.lanes, SHAPE.rows, SHAPE.columns
 PANEL = LANES * COLUMNS
 
@@ -200,13 +203,20 @@ def _exp(builder: Any, x: Any) -> Any:
     for coefficient in (1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1):
         y = _fma(builder, y, r, constant(coefficient))
     y = _fma(builder, y, builder.fmul(r, r), builder.fadd(r, constant(1.0)))
-    # 2^n in two halves: n may leave the range of a normal exponent while the product does not.
+    return builder.select(builder.fcmp_unordered("uno", x, x), x, _scaled(builder, y, n))
+
+
+def _scaled(builder: Any, y: Any, n: Any) -> Any:
+    """y · 2^n for whole n, which may leave the range of a normal exponent while the product does not."""
+    if SCALES:
+        everywhere = ir.Constant(ir.IntType(LANES), -1)
+        return llvm(builder, "llvm.x86.avx512.mask.scalef.ps.512", VECTOR, y, n, y, everywhere, I32(4))
     whole = builder.fptosi(n, INTEGERS)
     half = builder.ashr(whole, ir.Constant(INTEGERS, [1] * LANES))
     for part in (half, builder.sub(whole, half)):
         bits = builder.shl(builder.add(part, ir.Constant(INTEGERS, [127] * LANES)), ir.Constant(INTEGERS, [23] * LANES))
         y = builder.fmul(y, builder.bitcast(bits, VECTOR))
-    return builder.select(builder.fcmp_unordered("uno", x, x), x, y)
+    return y
 
 
 def _sum(builder: Any, x: Any) -> Any:

@@ -45,10 +45,9 @@ def lower_chain(b: Builder, unit: Unit) -> bool:
 
 
 def _readable(b: Builder, slot: Slot) -> Slot:
-    """A slot whose last axis is contiguous or of one element."""
-    if slot.ndim and slot.shape[-1] > 1 and slot.array.strides[-1] not in (0, slot.dtype.itemsize):
-        return b.copied(slot)
-    return slot
+    """A slot whose last axis of more than one element is contiguous or repeats one."""
+    steps = [step for length, step in zip(slot.shape, slot.array.strides, strict=True) if length > 1]
+    return b.copied(slot) if steps and steps[-1] not in (0, slot.dtype.itemsize) else slot
 
 
 def iteration(shape: tuple[int, ...], arrays: Sequence[Array]) -> tuple[tuple[int, ...], list[tuple[int, ...]]] | None:
