@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from passes.region import Region
 
 
+OVERRIDABLE = "is also an input, so a caller may override it (`owb edit inputs-to-weights`)"
+
 EVERY = "*"
 """In `roots`: nodes of every op."""
 
@@ -59,7 +61,11 @@ class Refusal:
 def not_constant(tensor: Any) -> str:
     """Why the value cannot be folded, in words."""
     overridable = getattr(tensor, "default", None) is not None
-    why = "is an overridable input: `owb edit freeze`" if overridable else "is not a constant"
+    why = (
+        "is also an input, so a caller may override it (`owb edit inputs-to-weights`)"
+        if overridable
+        else "is not a constant"
+    )
     return f"{tensor.name or 'an input'} {why}"
 
 

@@ -12,8 +12,10 @@ from exec.arrays import Value
 from exec.errors import OptionError
 from exec.ir import Model, no_gc
 from exec.progress import Cancel, Progress
-from passes.base import Rewrite
+from passes.base import OVERRIDABLE, Rewrite
 from passes.catalog import select
+from passes.convert.weights import inputs_to_weights, listed_by_habit
+from passes.convert.weights import overridable as has_default
 from passes.ledger import Ledger
 from passes.pipeline import Pipeline, Place, Trace
 from passes.region import Workspace
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from passes.verify import VerifyBudget
 
 TARGETS = ("portable", "onnxruntime")
+OVERRIDABLE_AS = ("auto", "keep", "weights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ def optimize(
     rules: Iterable[Rewrite] = (),
     budget: VerifyBudget | None = None,
     grow: int | None = None,
+    overridable: str = "auto",
     progress: Progress | None = None,
     cancel: Cancel | None = None,
 ) -> OptimizeResult:
@@ -95,9 +99,11 @@ def optimize(
     verify   run the result against the original, and undo a rewrite that changes the numbers
     rules    further rewrites of your own
     grow     bytes the file may grow by; next to nothing by default
+    overridable  inputs that have a default: "keep" them, take all as "weights", or "auto": only where there are so many that an exporter listed them
     """
     began = perf_counter()
     plan = plan_of(model, passes, skip=skip, target=target, rules=rules, grow=grow, progress=progress, cancel=cancel)
+    before, model = model, settled(model, overridable)
     source = model if opset is None or opset == model.opset else converted(model, opset)
     if verify:
         from passes.verify import Verifier, VerifyBudget
@@ -112,7 +118,7 @@ def optimize(
         result, trace = plan.run(source)
         undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
         checked = Verification("none", reason="verification is off")
-    report = summary(model, result, plan, trace, undone, checked, perf_counter() - began)
+    report = summary(before, result, plan, trace, undone, checked, perf_counter() - began)
     return OptimizeResult(result, report)
 
 
@@ -139,6 +145,14 @@ def dry_run(
         progress=progress,
         cancel=cancel,
     ).report
+
+
+def settled(model: Model, overridable: str) -> Model:
+    """`model` with the inputs that are weights by habit as weights, or all that have a default, or none."""
+    if overridable not in OVERRIDABLE_AS:
+        raise OptionError(f"overridable is '{overridable}'", why=f"known: {', '.join(OVERRIDABLE_AS)}")
+    taken = overridable == "weights" and has_default(model)
+    return inputs_to_weights(model) if taken or (overridable == "auto" and listed_by_habit(model)) else model
 
 
 def plan_of(
@@ -182,6 +196,7 @@ def summary(
 ) -> Report:
     """The report of a finished run."""
     applied = tuple(Application(e.rule, e.node, e.sources, e.note) for e in trace.events)
+    taken = len(has_default(before)) - len(has_default(after))
     refused = tuple(Refused(r.rule, _named(r.node), r.reason) for r in trace.refusals.values())
     times, declined = Counter(a.rule for a in applied), Counter(r.rule for r in refused)
     uses = tuple(
@@ -192,8 +207,15 @@ def summary(
     vanished = tuple(sorted(value_names(before) - value_names(after)))
     return Report(
         tuple(use.rule for use in uses), plan.target, (before.opset, after.opset), applied, refused, tuple(undone), uses,
-        census(before), census(after), vanished, checked, seconds, trace.sweeps,
+        census(before), census(after), vanished, checked, seconds, trace.sweeps, _overridable(before, refused), taken,
     )  # fmt: skip
+
+
+def _overridable(model: Model, refused: Iterable[Refused]) -> int:
+    """How many initializers are also inputs, if that held a rewrite back."""
+    if not any(OVERRIDABLE in r.reason for r in refused):
+        return 0
+    return len(has_default(model))
 
 
 def _named(node: Any) -> str:

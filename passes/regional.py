@@ -60,8 +60,8 @@ class Trial:
 class Sighting:
     """What was there before a patch: the old nodes, the same with what comes before them, trials, and which new value stands for which old one."""
 
-    part: _Part
-    context: _Part
+    part: Part
+    context: Part
     trials: list[Trial]
     wanted: list[tuple[Any, Any]]
 
@@ -80,15 +80,15 @@ class RegionalVerifier:
         self.sizes: dict[tuple[str, str], int] = {}
         self._right: Counter[str] = Counter()
 
-    def before(self, patch: Patch) -> Sighting | None:
-        """Run the old nodes of a patch; None where that cannot be done."""
+    def before(self, patch: Patch, opset: int | None = None) -> Sighting | None:
+        """Run the old nodes of a patch, at `opset` where they mean another than the region's; None where that cannot be done."""
         self.total += 1
         began = perf_counter()
-        found = self._before(patch)
+        found = self._before(patch, opset)
         self.spent += perf_counter() - began
         return found
 
-    def _before(self, patch: Patch) -> Sighting | None:
+    def _before(self, patch: Patch, opset: int | None) -> Sighting | None:
         wanted = [(t, t) for n in patch.nodes for t in n.outputs if t.inputs]
         wanted += [(old, new) for old, new in patch.redirects] + [(old, new) for new, old in patch.renames]
         nodes = _slice([old for old, _ in wanted], set(patch.sources), patch.region)
@@ -98,18 +98,18 @@ class RegionalVerifier:
         if self._saves(patch, entering):
             self.skipped += 1
             return None
-        part = _Part(nodes, entering, patch.region)
+        part = Part(nodes, entering, patch.region, opset)
         around = _context(nodes)
-        context = _Part(around, _entering(around), patch.region)
+        context = Part(around, _entering(around), patch.region, opset)
         trials = self._trials(part, patch.region, wanted)
         return Sighting(part, context, trials, wanted) if trials else None
 
-    def _trials(self, part: _Part, region: Region, wanted: list[tuple[Any, Any]]) -> list[Trial]:
+    def _trials(self, part: Part, region: Region, wanted: list[tuple[Any, Any]]) -> list[Trial]:
         """The old nodes on values of each level, as far as they take them."""
         trials = []
         large = sum(self._elements(t, region) for t in part.entering) > LARGE
         for level in LEVELS[:2] if large else LEVELS:
-            values = {t: self._value(t, region, level) for t in part.entering}
+            values = {t: self.value(t, region, level) for t in part.entering}
             if any(v is None for v in values.values()):
                 break
             entered: dict[Any, Value] = dict(values)
@@ -148,7 +148,7 @@ class RegionalVerifier:
         entering = _entering(nodes)
         if any(t not in sighting.trials[0].known or t in made for t in entering):
             return ""
-        part = _Part(nodes, entering, done.region) if nodes else None
+        part = Part(nodes, entering, done.region) if nodes else None
         problem = self._compared(part, made, sighting, sighting.part, sighting.trials, rule)
         if problem and len(sighting.context.nodes) > len(sighting.part.nodes):
             trials = self._trials(sighting.context, done.region, sighting.wanted)
@@ -162,7 +162,7 @@ class RegionalVerifier:
         return problem
 
     def _compared(
-        self, part: _Part | None, made: set[Any], sighting: Sighting, old: _Part, trials: list[Trial], rule: Rewrite
+        self, part: Part | None, made: set[Any], sighting: Sighting, old: Part, trials: list[Trial], rule: Rewrite
     ) -> str | None:
         """How the new nodes differ in these trials, or ""; None where a value cannot be had."""
         for trial in trials:
@@ -183,7 +183,7 @@ class RegionalVerifier:
                     return problem
         return ""
 
-    def _differs(self, old: Any, got: Value, trial: Trial, part: _Part, rule: Rewrite) -> str:
+    def _differs(self, old: Any, got: Value, trial: Trial, part: Part, rule: Rewrite) -> str:
         want = trial.known[old]
         gap = difference(want, got)
         kind = np.asarray(want).dtype.kind
@@ -201,7 +201,7 @@ class RegionalVerifier:
             return f"value {old.name}: {gap.mismatches} of {gap.elements} elements differ here{where}"
         return f"value {old.name} differs by {gap.max_of_range:.2g} of its range here{where}"
 
-    def _by_rounding(self, old: Any, want: Value, got: Value, gap: float, trial: Trial, part: _Part) -> bool:
+    def _by_rounding(self, old: Any, want: Value, got: Value, gap: float, trial: Trial, part: Part) -> bool:
         """Whether the old nodes themselves turn the last bits of what enters into a difference like this."""
 
         def run(feeds: Mapping[Any, Value]) -> Value:
@@ -214,7 +214,7 @@ class RegionalVerifier:
         same = np.isfinite(want) == np.isfinite(got)
         return bool(same.all()) and gap <= 8 * moves(run, trial.entered, want)
 
-    def _value(self, tensor: Any, region: Region, level: str) -> Array | None:
+    def value(self, tensor: Any, region: Region, level: str) -> Array | None:
         """A seeded value of the type and shape that is known of `tensor`."""
         fact = region.fact(tensor)
         if fact.shape is None or fact.dtype is None:
@@ -240,15 +240,15 @@ class RegionalVerifier:
         return self.sizes.setdefault(key, {"small": 2 + number, "other": 5 - number, "large": 17 + number}[sizes])
 
 
-class _Part:
+class Part:
     """Some nodes as a model of their own."""
 
-    def __init__(self, nodes: list[Node], entering: Iterable[Any], region: Region) -> None:
+    def __init__(self, nodes: list[Node], entering: Iterable[Any], region: Region, opset: int | None = None) -> None:
         self.nodes, self.entering = nodes, list(entering)
         # the nodes lose their outputs once the patch is applied
         self.made = [t for n in nodes for t in n.outputs if t.name]
         graph, self.names = _copied(nodes, self.entering)
-        opsets = {**region.workspace.model.opsets, "": region.opset}
+        opsets = {**region.workspace.model.opsets, "": opset or region.opset}
         self.model: Any = SimpleNamespace(graph=graph, opsets=opsets)
         self.session: Session | None = None
 

@@ -89,7 +89,11 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything an optimization did."""
+    """Everything an optimization did.
+
+    overridable  initializers that are inputs, too, where they held a rewrite back; 0 where they did not
+    taken        initializers that were inputs, too, and are weights now
+    """
 
     passes: tuple[str, ...]
     target: str
@@ -104,6 +108,8 @@ class Report:
     verification: Verification
     seconds: float
     sweeps: int
+    overridable: int = 0
+    taken: int = 0
 
     def why(self, node: str) -> tuple[Refused, ...]:
         """The refusals that name a node."""

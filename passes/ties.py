@@ -36,17 +36,17 @@ def nudged(value: Value, rng: np.random.Generator, bits: int = 2) -> Any:
     return (value * (1 + eps * rng.integers(-bits, bits + 1, value.shape)).astype(value.dtype)).astype(value.dtype)
 
 
-def moves(run: Run, feeds: Mapping[Any, Value], want: Value) -> float:
+def moves(run: Run, feeds: Mapping[Any, Value], want: Value, bits: int = 1) -> float:
     """How far a value of the original moves, as a share of its range, when the inputs change in their last bits."""
     rng = np.random.default_rng(0)
     try:
-        gap = difference(want, run({k: nudged(v, rng) for k, v in feeds.items()}))
+        gap = difference(want, run({k: nudged(v, rng, 2 * bits) for k, v in feeds.items()}))
     except BenchError:
         return 0.0
     return 0.0 if gap.note else gap.max_of_range
 
 
-def flips(run: Run, feeds: Mapping[Any, Value], want: Array, got: Array) -> bool:
+def flips(run: Run, feeds: Mapping[Any, Value], want: Array, got: Array, unit: int = 1) -> bool:
     """Whether the original, nudged, changes at every place where `got` differs."""
     if not any(isinstance(v, np.ndarray) and v.dtype.kind == "f" for v in feeds.values()):
         return False
@@ -54,7 +54,7 @@ def flips(run: Run, feeds: Mapping[Any, Value], want: Array, got: Array) -> bool
     for seed, bits in enumerate(NUDGES):
         rng = np.random.default_rng(seed)
         try:
-            other = run({k: nudged(v, rng, bits) for k, v in feeds.items()})
+            other = run({k: nudged(v, rng, bits * unit) for k, v in feeds.items()})
         except BenchError:
             return False
         if not isinstance(other, np.ndarray) or other.shape != want.shape:

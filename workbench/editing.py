@@ -1,4 +1,4 @@
-"""Edits a person asks for: cut a part out, rename, drop outputs, name or fix dims, freeze, strip. Each gives a new model."""
+"""Edits a person asks for: cut a part out, rename, drop outputs, name or fix dims, inputs to weights, strip. Each gives a new model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from exec.dtypes import BY_CODE
 from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, Variable, prune, walk
 from exec.ir.naming import Names
+from passes.convert.weights import inputs_to_weights
 from workbench.shapes import inferred
 
 PROVENANCE = ("owb.source", "owb.value")
@@ -130,26 +131,6 @@ def set_dims(model: Model, dims: Mapping[str, int | str]) -> Model:
     return out
 
 
-def freeze(model: Model, names: Sequence[str] = ()) -> Model:
-    """Make overridable initializers weights: inputs that have a default are inputs no more, so that rewrites may fold them.
-
-    names   which; all of them when empty
-    Exporters of opset 9 and before listed every weight as an input, and only the caller knows whether anyone feeds one.
-    """
-    out = model.copy()
-    optional = {t.name: t for t in out.graph.inputs if getattr(t, "default", None) is not None}
-    for name in names:
-        if name not in optional:
-            why = f"{len(optional):,} inputs have a default" if optional else "no input has a default"
-            raise OptionError(f"no overridable initializer {name!r}", why=why, hint=nearest(name, optional))
-    chosen = [t for name, t in optional.items() if not names or name in names]
-    gone = set(chosen)
-    out.graph.inputs = [t for t in out.graph.inputs if t not in gone]
-    for tensor in chosen:
-        tensor.to_constant(tensor.default)
-    return out
-
-
 def strip(model: Model, *, provenance: bool = True, docs: bool = False, metadata: bool = False) -> Model:
     """Drop what a runtime does not need: our provenance, doc strings, all metadata."""
     out = model.copy()
@@ -163,3 +144,6 @@ def strip(model: Model, *, provenance: bool = True, docs: bool = False, metadata
         if docs and item.doc_string:
             item.doc_string = ""
     return out
+
+
+__all__ = ["drop_outputs", "extract", "inputs_to_weights", "rename", "set_dims", "strip"]

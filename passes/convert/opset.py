@@ -13,11 +13,13 @@ from onnx import helper
 from exec.dtypes import from_numpy
 from exec.errors import OptionError, RewriteError
 from exec.ir import Graph, Model, Node, no_gc
+from passes.base import Rewrite, Safety
 from passes.convert import downward, upward
 from passes.convert.adapters import Adapter, down, up
 from passes.invariants import check_node
 from passes.ledger import Ledger
 from passes.region import Region, Workspace
+from passes.regional import RegionalVerifier
 from passes.shapes.elementwise import BROADCASTING
 from passes.shapes.types import schema_of
 
@@ -27,8 +29,19 @@ REGISTERED = (upward, downward)
 OLDEST = 5
 
 
-def convert_opset(model: Model, target: int) -> Model:
-    """A copy of `model` at opset `target`; `RewriteError` names the node that cannot be written there."""
+class ConvertOpset(Rewrite):
+    """What an adapter's patch is held to."""
+
+    id = "convert-opset"
+    safety = Safety.ROUNDING
+    finite_only = True
+
+
+def convert_opset(model: Model, target: int, witness: RegionalVerifier | None = None) -> Model:
+    """A copy of `model` at opset `target`; `RewriteError` names the node that cannot be written there.
+
+    witness  compares both sides of each adapter's patch; a difference is a `RewriteError`, too
+    """
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= target <= newest:
         raise OptionError(f"there is no opset {target} to convert to", why=f"known: {OLDEST} to {newest}")
@@ -41,28 +54,29 @@ def convert_opset(model: Model, target: int) -> Model:
             for node in region.nodes():
                 # known while the nodes still mean what the old opset says
                 workspace.facts.note_once(node)
-        _climb(workspace, target) if target > copy.opset else _descend(workspace, target)
+        _climb(workspace, target, witness) if target > copy.opset else _descend(workspace, target, witness)
         graph = copy.graph
         graph.ir_version = max(graph.ir_version or 0, _ir_version(target))
         return copy
 
 
-def _climb(workspace: Workspace, target: int) -> None:
+def _climb(workspace: Workspace, target: int, witness: RegionalVerifier | None) -> None:
     for version in range(workspace.model.opset + 1, target + 1):
         adapters = {op: adapter for (op, to), adapter in up.items() if to == version}
         _set_opset(workspace, version)
         for region in _regions(workspace):
-            _adapt(region, adapters, version)
+            _adapt(region, adapters, version, version - 1, witness)
         workspace.flush()
     _check(workspace, target)
 
 
-def _descend(workspace: Workspace, target: int) -> None:
+def _descend(workspace: Workspace, target: int, witness: RegionalVerifier | None) -> None:
     for version in range(workspace.model.opset, target, -1):
         adapters = {op: adapter for (op, below), adapter in down.items() if below == version}
         for region in _regions(workspace):
             region.opset = version - 1
-            _adapt(region, adapters, version - 1)
+            _adapt(region, adapters, version - 1, version, witness)
+            _drop_defaults(region, version - 1)
         workspace.flush()
         _set_opset(workspace, version - 1)
     _check(workspace, target)
@@ -72,7 +86,9 @@ def _regions(workspace: Workspace) -> list[Region]:
     return [r for r in workspace.regions if not r.is_function]
 
 
-def _adapt(region: Region, adapters: dict[str, Adapter], version: int) -> None:
+def _adapt(
+    region: Region, adapters: dict[str, Adapter], version: int, old: int, witness: RegionalVerifier | None
+) -> None:
     for node in list(region.nodes()):
         adapter = adapters.get(node.op)
         if adapter is None or not region.is_plain(node):
@@ -80,8 +96,28 @@ def _adapt(region: Region, adapters: dict[str, Adapter], version: int) -> None:
         found = adapter(node, region)
         if isinstance(found, str):
             raise RewriteError(f"{node.op} cannot be written in opset {version}", f"node {node.name or node.op}", found)
-        if found is not None:
-            found.apply()
+        if found is None:
+            continue
+        sighting = None if witness is None else witness.before(found, old)
+        done = found.apply()
+        problem = "" if witness is None or sighting is None else witness.after(done, sighting, ConvertOpset())
+        if problem:
+            where = f"node {node.name or node.op}"
+            raise RewriteError(f"{node.op} computes something else in opset {version}", where, problem)
+
+
+def _drop_defaults(region: Region, version: int) -> None:
+    """Attributes that opset `version` does not know go where they say what it does anyway."""
+    for node in region.nodes():
+        schema = schema_of(node.op, version) if region.is_plain(node) else None
+        newer = schema_of(node.op, version + 1) if schema is not None else None
+        if schema is None or newer is None:
+            continue
+        for name in [n for n in node.attrs if n not in schema.attributes and n in newer.attributes]:
+            default, value = newer.attributes[name].default_value, node.attrs[name]
+            ones = name == "dilations" and all(v == 1 for v in value)
+            if ones or (default.type and value == helper.get_attribute_value(default)):
+                del node.attrs[name]
 
 
 def _set_opset(workspace: Workspace, version: int) -> None:

@@ -9,7 +9,8 @@ import pytest
 from exec.errors import OptionError
 from passes.optimize import optimize
 from workbench import Model, Session, load
-from workbench.editing import drop_outputs, extract, freeze, rename, set_dims, strip
+from workbench.editing import drop_outputs, extract, inputs_to_weights, rename, set_dims, strip
+from workbench.render.optimizing import report_tables
 from workbench.samples import sample
 
 
@@ -83,14 +84,17 @@ def test_frozen_inputs_are_weights_that_rewrites_fold() -> None:
     listed = [onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in proto.graph.initializer]
     proto.graph.input.extend(listed)
     model = load(proto)
-    kept = optimize(model, verify=False).model
+    kept = optimize(model, verify=False, overridable="keep").model
     assert len(kept.graph.inputs) == 1 + len(listed)
     assert any(n.op == "BatchNormalization" for n in kept.graph.nodes)
-    frozen = freeze(model)
+    report = optimize(model, verify=False, overridable="keep").report
+    assert report.overridable == len(listed)
+    assert "`owb edit inputs-to-weights`" in report_tables(report)[-1].caption
+    frozen = inputs_to_weights(model)
     checked(frozen)
     assert [t.name for t in frozen.graph.inputs] == ["image"]
     assert not any(n.op == "BatchNormalization" for n in optimize(frozen, verify=False).model.graph.nodes)
-    one = freeze(model, [listed[0].name])
+    one = inputs_to_weights(model, [listed[0].name])
     assert len(one.graph.inputs) == len(listed)
     with pytest.raises(OptionError, match="no overridable initializer 'image'"):
-        freeze(model, ["image"])
+        inputs_to_weights(model, ["image"])

@@ -1,10 +1,10 @@
-"""owb convert: opset and sizes."""
+"""owb convert: opset, sizes and types, verified."""
 
 from __future__ import annotations
 
 import click
 
-from workbench.cli.options import model_argument
+from workbench.cli.options import budget_options, feed_options, model_argument, names
 from workbench.cli.output import say
 
 
@@ -25,29 +25,67 @@ from workbench.cli.output import say
     help="Give a symbolic dim of the inputs a size; may be repeated.",
 )
 @click.option("--batch", type=click.IntRange(1), metavar="N", help="Give the first dim of every input this size.")
-def command(model: str, output: str, opset: int | None, sizes: tuple[str, ...], batch: int | None) -> None:
-    """Convert MODEL: its opset, the sizes of its dims. Nothing else changes; `owb optimize` then simplifies what became static."""
+@click.option("--to", type=click.Choice(["float16", "bfloat16"]), help="Compute in this type.")
+@click.option("--int32", is_flag=True, help="int64 becomes int32 where nothing can change.")
+@click.option(
+    "--keep-io/--convert-io",
+    default=True,
+    show_default=True,
+    help="Whether inputs and outputs keep their types.",
+)
+@click.option("--block", callback=names, metavar="A,B", help="Ops and nodes that stay in float32.")
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Run the result against the original; what differs is not written.",
+)
+@feed_options
+@budget_options
+def command(
+    model: str, output: str, opset: int | None, sizes: tuple[str, ...], batch: int | None, to: str | None, int32: bool, keep_io: bool,
+    block: tuple[str, ...], verify: bool, inputs: str | None, dims: tuple[str, ...], seed: int,
+) -> int:  # fmt: skip
+    """Convert MODEL: its opset, the sizes of its dims, its types. `owb optimize` then simplifies what became static.
+
+    The result is run against MODEL. Exit 0; 1 if it computes something else (nothing is written then); 2 if a file cannot be read or
+    written or MODEL cannot be converted.
+    """
     import workbench
     from exec.errors import OptionError
-    from passes.convert.opset import convert_opset
-    from workbench.editing import set_dims
-    from workbench.feeding import parse_dims
-    from workbench.saving import save_result
+    from workbench import feeding
+    from workbench.converting import convert
+    from workbench.render.optimizing import verified
+    from workbench.saving import check_target, save_result
 
-    if opset is None and not sizes and batch is None:
-        raise OptionError("nothing to convert", hint="--opset N, --freeze NAME=N or --batch N")
+    if opset is None and not sizes and batch is None and to is None and not int32:
+        hint = "--opset N, --freeze NAME=N, --batch N, --to float16 or --int32"
+        raise OptionError("nothing to convert", hint=hint)
+    check_target(output)
     opened = workbench.load(model)
-    dims: dict[str, int | str] = dict(parse_dims(sizes))
-    if batch is not None:
-        for info in opened.inputs:
-            if info.shape:
-                first = info.shape[0]
-                dims[first if isinstance(first, str) and first else f"{info.name}:0"] = batch
-    if dims:
-        opened = set_dims(opened, dims)
-    if opset is not None:
-        before = opened.opset
-        opened = convert_opset(opened, opset)
-        say(f"opset {before} → {opened.opset}")
-    save_result(opened, output)
+    feeds = (
+        feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed).values if inputs or dims else None
+    )
+    found = convert(
+        opened,
+        opset=opset,
+        sizes=dict(feeding.parse_dims(sizes)),
+        batch=batch,
+        to=to,  # type: ignore[arg-type]  # click has checked it
+        int32=int32,
+        keep_io=keep_io,
+        block=block,
+        verify=verify,
+        feeds=feeds,
+    )
+    for sentence in found.done:
+        say(sentence)
+    if found.problem:
+        say(f"not written: {found.problem}")
+        hint = "`--block NODE` keeps a node in float32, " if to is not None else ""
+        say(f"{hint}`--no-verify` writes it all the same, and `owb compare` shows where it begins".lstrip())
+        return 1
+    say(verified(found.verification))
+    save_result(found.model, output)
     say(f"wrote {output}")
+    return 0

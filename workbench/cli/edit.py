@@ -94,17 +94,17 @@ def set_dim(model: str, entries: tuple[str, ...], output: str) -> None:
     _write(editing.set_dims(workbench.load(model), dims), output)
 
 
-@command.command("freeze")
+@command.command("inputs-to-weights")
 @model_argument
 @click.option("--inputs", callback=names, metavar="A,B", help="Which; all that have a default when not given.")
 @_output
-def freeze(model: str, inputs: tuple[str, ...], output: str) -> None:
+def inputs_to_weights(model: str, inputs: tuple[str, ...], output: str) -> None:
     """Make inputs that have a default (overridable initializers) weights, so that rewrites may fold them."""
     import workbench
     from workbench import editing
 
     before = workbench.load(model)
-    after = editing.freeze(before, inputs)
+    after = editing.inputs_to_weights(before, inputs)
     _write(after, output)
     say(f"{len(before.graph.inputs) - len(after.graph.inputs):,} inputs became weights")
 

@@ -51,13 +51,20 @@ from workbench.cli.output import emit, progress_bar, say
 @click.option(
     "--grow", callback=size, metavar="SIZE", help="Bytes the file may grow by (10M); next to nothing when not given."
 )
+@click.option(
+    "--overridable",
+    type=click.Choice(["auto", "keep", "weights"]),
+    default="auto",
+    show_default=True,
+    help="Inputs that have a default: keep them, take them as weights, or do so only where a model lists 16 or more (auto).",
+)
 @click.option("--dry-run", is_flag=True, help="Count what each rule would do; change nothing.")
 @rules_option
 @feed_options
 @format_options
 @budget_options
 def command(
-    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, grow: int | None, dry_run: bool, rule_files: tuple[str, ...],
+    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, grow: int | None, overridable: str, dry_run: bool, rule_files: tuple[str, ...],
     inputs: str | None, dims: tuple[str, ...], seed: int, format: str,
 ) -> int:  # fmt: skip
     """Rewrite MODEL: fold, fuse and clean up, every change named and the result verified.
@@ -94,6 +101,7 @@ def command(
             feeds=feeds,
             verify=verify,
             grow=grow,
+            overridable=overridable,
             progress=progress,
         )
     if output:

@@ -78,7 +78,14 @@ def _before_after(report: Report) -> Table:
         Column("after", "after"),
         Column("change", "change"),
     )
-    notes = f"{len(report.vanished)} value names are gone" if report.vanished else ""
+    notes = f"{len(report.vanished)} value names are gone." if report.vanished else ""
+    if report.taken:
+        notes += f" {report.taken:,} initializers that were listed as inputs were taken as weights (`--overridable keep` leaves them)."
+    if report.overridable:
+        notes += (
+            f" {report.overridable:,} initializers are also inputs (as before IR version 4), so a caller may override them and they are not folded:"
+            " `owb edit inputs-to-weights` makes them weights."
+        )
     return Table("", columns, tuple(rows), f"{verified(report.verification)} {report.seconds:.2f} s. {notes}".rstrip())
 
 
