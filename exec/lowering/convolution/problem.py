@@ -9,6 +9,9 @@ from exec.arrays import Array
 from exec.kernels.nn.window import Window
 from exec.lowering.buffers import Slot
 
+MOST_EACH = 32
+"""Outputs of one channel from which on a depthwise convolution's windows are gathered once for all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Convolution:

@@ -16,6 +16,7 @@ from exec.arrays import Array
 from exec.kernels.nn.conv import convolve
 from exec.lowering.builder import Builder, Step
 from exec.lowering.convolution.problem import Convolution
+from exec.lowering.skinny import SMALL
 
 TILE, POINTS = 4, 6
 
@@ -58,40 +59,43 @@ def pays(c: Convolution) -> bool:
 
 
 def winograd_ns(c: Convolution) -> float:
-    """Time of one sample: thin products read all of the weights, thick ones compute."""
+    """Time of one sample: the products, reading all of the weights, gathering and transforming tiles."""
     outputs, channels = c.weights.shape[:2]
-    tiles = tiles_of(c.g.out[0]) * tiles_of(c.g.out[1])
+    high = tiles_of(c.g.out[0])
+    tiles = high * tiles_of(c.g.out[1])
     nbytes = 4 * 36 * outputs * channels
-    products = max(72 * outputs * channels * tiles / BATCHED, nbytes / _bandwidth(nbytes))
-    return float(products + tiles * (channels * INPUT_NS + outputs * OUTPUT_NS) + 36 * CALL_NS)
+    products = 72 * outputs * channels * tiles / BATCHED + nbytes / NEAR_BYTES
+    if nbytes > FAR_WEIGHTS:
+        products = max(products, nbytes / FAR_BYTES)
+    moved = tiles * (channels * INPUT_NS + outputs * OUTPUT_NS) + high * channels * TILE_ROW_NS
+    return float(products + moved + FIXED_NS)
 
 
 def gathered_ns(c: Convolution) -> float:
-    """Time of one sample the other way: narrow products are far from BLAS's best."""
+    """Time of one sample the other way: with few outputs products are far from BLAS's best, and short rows are copied one by one."""
     outputs, channels = c.weights.shape[:2]
     places, nbytes = math.prod(c.g.out), 4 * 9 * outputs * channels
-    rate = SINGLE * outputs / (outputs + 14) * places / (places + 12)
-    product = max(18 * outputs * channels * places / rate, nbytes / _bandwidth(nbytes))
+    work = 9 * outputs * channels * places
+    slowed = 1.3 if work <= SMALL else (outputs + 30) / outputs
+    product = max(2 * work * slowed / SINGLE, nbytes / FAR_BYTES)
     columns = 9 * channels * places
-    copying = columns * (COPY_NS if 4 * columns < CACHE_BYTES else FAR_COPY_NS) + outputs * places * COPY_NS
-    return float(product + copying)
+    far = columns * FAR_COPY_NS if 4 * columns >= CACHE_BYTES else 0.0
+    return float(product + far + 9 * channels * c.g.out[0] * ROW_NS + outputs * places * PLACE_NS)
 
 
-BATCHED, SINGLE = 100.0, 145.0
+BATCHED, SINGLE = 88.0, 154.0
 """Operations per nanosecond of 36 products one after another, and of one large one."""
 
-INPUT_NS, OUTPUT_NS = 54.0, 24.0
-"""Gathering and transforming a tile of one channel, and transforming back and placing one."""
+INPUT_NS, OUTPUT_NS, TILE_ROW_NS, FIXED_NS = 64.0, 22.0, 22.0, 2000.0
+"""Gathering and transforming a tile of one channel, transforming it back, a row of tiles of one channel, and what every run takes."""
 
-COPY_NS, FAR_COPY_NS, CALL_NS = 0.13, 0.22, 700.0
-"""An element copied in the cache and beyond it, and a call of BLAS."""
+ROW_NS, PLACE_NS, FAR_COPY_NS = 4.0, 0.2, 0.09
+"""A row copied into the columns, an element of the result put in place, and what copying an element beyond the cache takes longer."""
+
+NEAR_BYTES, FAR_BYTES, FAR_WEIGHTS = 27.0, 11.0, 28 << 20
+"""Bytes per nanosecond of weights that are read once, from the cache and from beyond it, and where that begins."""
 
 CACHE_BYTES = 6 << 20
-
-
-def _bandwidth(nbytes: int) -> float:
-    """Bytes per nanosecond of weights that are read once."""
-    return 20.0 if nbytes <= 28 << 20 else 11.0
 
 
 def transformed_weights(w: Array) -> Array:

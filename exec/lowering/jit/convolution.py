@@ -10,10 +10,10 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.compiled import activation, convolution, depthwise, gemm, packing, winograd
-from exec.compiled.vectors import LANES, PANEL
+from exec.compiled.vectors import LANES, PANEL, ROWS
 from exec.kernels.nn.window import Window
 from exec.lowering.builder import Builder, Step
-from exec.lowering.convolution.problem import Convolution
+from exec.lowering.convolution.problem import MOST_EACH, Convolution
 from exec.lowering.convolution.winograd import tiles_of, transformed_weights
 from exec.lowering.jit.addresses import address
 from exec.lowering.jit.tail import Tail
@@ -58,10 +58,6 @@ def choose(c: Convolution, g: Window) -> str:
     if c.group > 1 and c.weights.shape[1] == 1 and g.strides[1] <= 2 and each <= MOST_EACH:
         return "depthwise"
     return "winograd" if c.group == 1 and winograd_pays(c, g) else "gathered"
-
-
-MOST_EACH = 32
-"""Outputs of one channel from which on its windows are gathered once for all."""
 
 
 def _gathered(b: Builder, c: Convolution, g: Window, tail: Tail) -> None:
@@ -145,33 +141,52 @@ def winograd_pays(c: Convolution, g: Window) -> bool:
     outputs, channels = c.weights.shape[:2]
     if min(outputs, channels) < 8:
         return False
-    samples = c.x.shape[0]
-    tiles, places = samples * tiles_of(g.out[0]) * tiles_of(g.out[1]), samples * math.prod(g.out)
-    work = outputs * channels
-    most = panel_tiles(g, channels)
-    panels = samples * -(-tiles_of(g.out[0]) * tiles_of(g.out[1]) // most)
-    padded = panels * -(-most // LANES) * LANES
-    chunks = samples * -(-math.prod(g.out) // blocking(c, g)[0])
-    fast = max(72 * work * padded * PRODUCT_NS, 36 * 4 * work * panels * _reading_ns(36 * 4 * work))
-    fast += TRANSFORM_NS * (channels + outputs) * tiles
-    slow = max(18 * work * places * PRODUCT_NS, 9 * 4 * work * chunks * _reading_ns(9 * 4 * work))
-    slow += GATHER_NS * 9 * channels * places
-    return bool(fast < slow)
+    return CLEARLY * winograd_ns(c, g) < gathered_ns(c, g)
 
 
-PRODUCT_NS = 1 / 160
-"""An operation of a register tile."""
+def winograd_ns(c: Convolution, g: Window) -> float:
+    """Time of one sample: lanes without a tile take as long as those with one."""
+    outputs, channels = _whole(c.weights.shape[0], ROWS), c.weights.shape[1]
+    tiles, each = tiles_of(g.out[0]) * tiles_of(g.out[1]), panel_tiles(g, channels)
+    panels = -(-tiles // each)
+    padded, nbytes = panels * each, 4 * 36 * c.weights.shape[0] * channels
+    far = nbytes * FAR_POINT_NS if nbytes > FAR_BYTES else 0.0
+    spill = SPILL_NS * channels * padded if 4 * 36 * channels * each > SPILL_BYTES else 0.0
+    moved = OUTPUT_NS * outputs * padded + INPUT_NS * channels * tiles + PANEL_NS * channels * panels
+    return float(72 * outputs * channels * padded * POINT_NS + far + spill + moved + FIXED_NS)
 
-TRANSFORM_NS = 14.0
-"""A tile of one channel, in or out."""
 
-GATHER_NS = 0.12
-"""An element copied into a panel."""
+def gathered_ns(c: Convolution, g: Window) -> float:
+    """Time of one sample the direct way."""
+    outputs, channels = _whole(c.weights.shape[0], ROWS), c.weights.shape[1]
+    places, nbytes = math.prod(g.out), 4 * 9 * c.weights.shape[0] * channels
+    far = nbytes * FAR_NS * -(-places // blocking(c, g)[0]) if nbytes > FAR_BYTES else 0.0
+    copied = 9 * channels * (places * GATHER_NS + g.out[0] * ROW_NS)
+    products = 18 * outputs * channels * _whole(places, PANEL) * PRODUCT_NS
+    return float(products + far + copied + outputs * places * PLACE_NS)
 
 
-def _reading_ns(nbytes: int) -> float:
-    """A byte of weights: from the cache, or from beyond it."""
-    return 1 / 40 if nbytes <= 3 * CACHE_BYTES // 2 else 1 / 7
+def _whole(count: int, step: int) -> int:
+    return -(-count // step) * step
+
+
+CLEARLY = 1.1
+"""Where both are about as fast, the direct product is the more exact one."""
+
+PRODUCT_NS, POINT_NS = 0.0048, 0.0058
+"""An operation of a register tile of one large product, and of one of 36."""
+
+INPUT_NS, OUTPUT_NS, PANEL_NS, FIXED_NS = 6.5, 10.3, 200.0, 400.0
+"""Transforming a tile of one channel, transforming it back, a panel of one channel, and what every run takes."""
+
+SPILL_NS, SPILL_BYTES = 5.6, 400_000
+"""What a tile of one channel takes longer where a panel is too large to stay close, and where that begins."""
+
+FAR_POINT_NS, FAR_NS, FAR_BYTES = 0.042, 0.0044, 3 * CACHE_BYTES // 2
+"""A byte of weights from beyond the second-level cache, for each of 36 thin products and for one; and where that begins."""
+
+GATHER_NS, ROW_NS, PLACE_NS = 0.11, 1.4, 0.035
+"""An element copied into a panel, a row of them, and an element of the result put in place."""
 
 
 def panel_tiles(g: Window, channels: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from exec.kernels.nn.window import window
@@ -10,7 +12,7 @@ from exec.lowering.builder import Builder
 from exec.lowering.convolution.depthwise import depthwise
 from exec.lowering.convolution.gathered import gathered
 from exec.lowering.convolution.pointwise import pointwise
-from exec.lowering.convolution.problem import Convolution
+from exec.lowering.convolution.problem import MOST_EACH, Convolution
 from exec.lowering.convolution.winograd import pays, winograd
 from exec.lowering.registry import lowering
 from exec.lowering.units import Unit
@@ -73,11 +75,16 @@ def _on_integers(b: Builder, unit: Unit, x: Slot) -> bool:
     return integers.convolve(b, out, x, zero, w, found.zeros, g, group, found.scale, tail)
 
 
+SMALL_PLANE = 96
+"""Places up to which the product of many outputs of one channel is worth gathering for in one go."""
+
+
 def choose(c: Convolution) -> str:
     """The algorithm for a shape."""
     if c.g.pointwise and (c.group == 1 or c.weights.shape[1] > 1):
         return "pointwise"
-    if c.group > 1 and c.weights.shape[1] == 1:
+    few = c.weights.shape[0] <= MOST_EACH * c.group or math.prod(c.g.out) > SMALL_PLANE
+    if c.group > 1 and c.weights.shape[1] == 1 and few:
         return "depthwise"
     if c.group == 1 and pays(c):
         return "winograd"
