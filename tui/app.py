@@ -19,16 +19,18 @@ from tui.line import Span
 from tui.messages import JobEnded, JobFailed, JobProgress, JobSettled, JobStarted
 from tui.theme import DARK, LIGHT, textual_theme
 from tui.views import registry
+from tui.views.overview import OverviewView
 from tui.views.view import View
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.frame import Bar, Floor, Keys, Tabs
-from workbench.bench import Bench
-from workbench.nodes import NodeId
+from workbench.glance import glance
 from workbench.render import units
 from workbench.render.text import display_name
 
 if TYPE_CHECKING:
     from tui.child import Child
+    from workbench.bench import Bench
+    from workbench.nodes import NodeId
 
 _EAGER = 20_000
 """Models of more nodes are checked and tried when their screen is looked at, not before."""
@@ -74,6 +76,9 @@ class WorkbenchApp(App[None]):
         self.current = "overview"
         self._complete, self._screens_made = False, asyncio.Event()
         self.animation_level = "none"
+        for palette in (DARK, LIGHT):
+            self.register_theme(textual_theme(palette))
+        self.theme = self.palette.name  # before anything is styled: later it would be styled twice
 
     # ── composition ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -87,12 +92,12 @@ class WorkbenchApp(App[None]):
         yield Keys(id="footer")
 
     def on_mount(self) -> None:
-        for palette in (DARK, LIGHT):
-            self.register_theme(textual_theme(palette))
-        self.theme = self.palette.name
         self.refresh_frame()
         self.set_interval(files.WATCH_S, self._look_at_file)
-        self.open(self.path)
+        seen = glance(self.path)
+        if seen is not None:
+            self.query_one("#overview", OverviewView).show_glance(seen)
+        self.call_after_refresh(self.open, self.path)
 
     def _look_at_file(self) -> None:
         """A file that changed is said, never reloaded by itself; nothing is looked at while something is measured."""
@@ -105,6 +110,8 @@ class WorkbenchApp(App[None]):
         self.say(f"opening {display_name(path.name)}")
 
         def work(progress: Any, cancel: Any) -> Bench:
+            from workbench.bench import Bench
+
             bench = Bench(path, data)
             bench.card("A")
             return bench

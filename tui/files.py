@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.bench import OTHER, Bench
 from workbench.render import units
 from workbench.render.text import display_name
 
 if TYPE_CHECKING:
     from tui.app import WorkbenchApp
     from tui.dialogs.save import Wanted
+    from workbench.bench import Bench
 
 WATCH_S = 2.0
 
@@ -146,7 +146,7 @@ def choose_slots(app: WorkbenchApp) -> None:
             bench.put_a(number)
         elif what == "B":
             bench.put_b(number)
-        elif bench.b != OTHER:
+        elif bench.b >= 0:
             a, b = bench.a, bench.b
             bench.put_a(b)
             bench.put_b(a)

@@ -369,7 +369,8 @@ class Bench:
             from workbench.estimate import estimate
 
             facts = estimate(model)
-        made = Lookup(model, profile, facts)
+        base = known if known is not None and known.model is model and not known.timed else None
+        made = Lookup(model, profile, facts, base)
         self.results.lookups[key] = made
         return made
 

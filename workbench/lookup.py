@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from exec.ir import Model, no_gc
 from workbench import nodes
 from workbench.detail import NodeDetail, node_detail
-from workbench.nodes import NodeId, NodeTable
+from workbench.nodes import NodeTable
 from workbench.scopes import Scope, parts, scope_tree
 from workbench.symbols import Symbols
 
@@ -29,16 +29,27 @@ class Lookup:
 
     profile  a `Profile` of the same state: gives the time column
     known    shapes and costs; without them the file's own value_info serves
+    base     an earlier lookup of the same model: its rows and scopes are shared
     """
 
-    def __init__(self, model: Model, profile: Any = None, known: Estimate | None = None) -> None:
-        self.model, self.known = model, known
-        self.profile = profile
-        self.symbols = Symbols(model)
+    def __init__(
+        self, model: Model, profile: Any = None, known: Estimate | None = None, base: Lookup | None = None
+    ) -> None:
+        self.model, self.known, self.profile = model, known, profile
+        self.symbols: Symbols
+        self.row_of: dict[nodes.NodeId, int]
+        self.places: dict[int, nodes.NodeId]
+        shapes = known.shapes if known is not None else {}
         with no_gc():
-            self.table: NodeTable = nodes.node_table(model, shapes=known.shapes if known is not None else {})
-            self.row_of: dict[NodeId, int] = {node_id: row for row, node_id in enumerate(self.table.id)}
-            self.places = {id(node): node_id for node, node_id in zip(self.table.node, self.table.id, strict=True)}
+            if base is not None:
+                self.table: NodeTable = nodes.reshaped(base.table, shapes)
+                self.symbols, self.row_of, self.places = base.symbols, base.row_of, base.places
+                self.scopes = base.scopes
+            else:
+                self.table = nodes.node_table(model, shapes=shapes)
+                self.symbols = Symbols(model)
+                self.row_of = {node_id: row for row, node_id in enumerate(self.table.id)}
+                self.places = {id(node): node_id for node, node_id in zip(self.table.node, self.table.id, strict=True)}
             if known is not None:
                 costs = [known.costs.get(i) for i in self.table.id]
                 self.table = replace(
@@ -144,20 +155,31 @@ class Lookup:
 
 def in_order(scopes: tuple[Scope, ...]) -> tuple[Scope, ...]:
     """Numbered siblings by number ("model.9" before "model.10"), others as their first nodes come; still depth first."""
-    stems: dict[tuple[str, str], int] = {}
-    named: dict[str, tuple[str, str, int]] = {}
-    above: list[str] = []
-    for scope in scopes:
-        del above[max(scope.level - 1, 0) :]
-        parent = above[-1] if above else ""
-        above.append(scope.path)
-        stem = scope.label.rstrip("0123456789")
-        number = int(scope.label[len(stem) :] or -1)
-        named[scope.path] = (parent, stem, number)
-        stems[parent, stem] = min(stems.get((parent, stem), scope.first), scope.first)
-    keys: dict[str, tuple[tuple[int, str, int, str], ...]] = {"": ()}
-    for scope in scopes:
-        if scope.path:
-            parent, stem, number = named[scope.path]
-            keys[scope.path] = (*keys.get(parent, ()), (stems[parent, stem], stem, number, scope.path))
-    return tuple(sorted(scopes, key=lambda s: keys[s.path]))
+    below: list[list[int]] = [[] for _ in scopes]
+    above: list[int] = []
+    for k, scope in enumerate(scopes):
+        del above[scope.level :]
+        if above:
+            below[above[-1]].append(k)
+        above.append(k)
+    out: list[Scope] = []
+    stack = [0] if scopes else []
+    while stack:
+        k = stack.pop()
+        out.append(scopes[k])
+        stack.extend(reversed(_by_number(scopes, below[k])))
+    return tuple(out)
+
+
+def _by_number(scopes: tuple[Scope, ...], siblings: list[int]) -> list[int]:
+    """Siblings in the order their stems first come, those of one stem by their number."""
+    if len(siblings) < 2:
+        return siblings
+    stems: dict[str, int] = {}
+    keys: dict[int, tuple[str, int]] = {}
+    for k in siblings:
+        label = scopes[k].label
+        stem = label.rstrip("0123456789")
+        keys[k] = stem, int(label[len(stem) :] or -1)
+        stems[stem] = min(stems.get(stem, scopes[k].first), scopes[k].first)
+    return sorted(siblings, key=lambda k: (stems[keys[k][0]], *keys[k], scopes[k].path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exec.dtypes import dtype_name
@@ -116,6 +116,13 @@ def node_table(
         tuple(measures.time_ns.get(id(n)) for n in nodes),
         tuple(f"{n.op}\n{name}".lower() for n, name in zip(nodes, names, strict=True)),
     )
+
+
+def reshaped(table: NodeTable, shapes: Mapping[int, tuple[str, Shape | None]]) -> NodeTable:
+    """The same rows with what inference found; every other column is shared."""
+    firsts = [node.outputs[0] if node.outputs else None for node in table.node]
+    out = [("", None) if first is None else shapes.get(id(first)) or declared(first) for first in firsts]
+    return replace(table, shape=tuple(s for _, s in out), dtype=tuple(d for d, _ in out))
 
 
 def declared(tensor: Any) -> tuple[str, Shape | None]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from exec.ir import Model
 from workbench.render import units
+
+if TYPE_CHECKING:
+    from exec.ir import Model
 
 _LONGEST = 8
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 
@@ -15,17 +15,20 @@ from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
-from workbench.card import Port, Summary
-from workbench.lookup import Lookup
 from workbench.render import units
 from workbench.render.text import display_name
 from workbench.symbols import Symbols
+
+if TYPE_CHECKING:
+    from workbench.card import Port, Summary
+    from workbench.glance import Glance
+    from workbench.lookup import Lookup
 
 
 class OverviewView(View):
     """What it is, where its time is, what to do next.
 
-    Shows    a `Summary`
+    Shows    a `Summary`; before the model is opened, the `Glance` at its file
     Sends    `go` to the screen a line under Next names, or to Graph filtered by an operator
     """
 
@@ -51,6 +54,26 @@ class OverviewView(View):
         yield Pane("Operators", Heads(self._columns), Rows(id="operators"), id="ops")
         yield Seam("ops").add_class("side")
         yield Pane("Next", Rows(id="next-rows"), Text(id="notes"), id="next").add_class("side")
+
+    def show_glance(self, seen: Glance) -> None:
+        """What the file itself says, while the model is opened."""
+        self.operators = [(op, domain, count, 0) for (op, domain), count in seen.operators]
+        self.query_one("#operators", Rows).show(len(self.operators), self._operator)
+        self.query_one("#ops", Pane).rule.name_pane("Operators", "by count")
+        self.query_one("#facts", Text).show(lambda width: self._glance_lines(seen, width))
+
+    def _glance_lines(self, seen: Glance, width: int) -> list[Line]:
+        opsets = " · ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(seen.opsets.items()))
+        facts = (
+            ("file", self.owb.path.name), ("size", units.size(seen.file_bytes)), ("producer", seen.producer or "not recorded"),
+            ("ir · opset", f"{seen.ir_version} · {opsets}"), ("nodes", "being read …"),
+        )  # fmt: skip
+        out: list[Line] = [[], *([(f" {label:12s}", "dim"), (display_name(text), "fg")] for label, text in facts), []]
+        for title, ports in (("inputs", seen.inputs), ("outputs", seen.outputs)):
+            out.append(section(f" {title}"))
+            for name, dims in ports:
+                out.append([(f" {fit(display_name(name), 10)}", "strong"), (display_name(self.symbols.shape(dims)), "fg")])  # fmt: skip
+        return out
 
     def fill(self) -> None:
         bench = self.owb.bench
