@@ -13,7 +13,7 @@ from exec.cost import cost_of
 from exec.ir import Constant, Graph, Model, Node, Variable, walk
 from exec.trace import Spec
 from quantize.findings import Finding
-from quantize.placement import CLAMPS, COMPUTE, EVEN_SHARE, LEAST_INTENSITY, LEAST_SHARE
+from quantize.placement import CLAMPS, COMPUTE, EVEN_SHARE, LEAST_INTENSITY, LEAST_SHARE, LEAST_SPATIAL
 from quantize.selection import Selector, matching
 from quantize.weights import Layer, layer_of
 
@@ -34,6 +34,11 @@ class Choice:
     intensity: float
     source: Variable
     made: Variable | None
+
+    @property
+    def fillable(self) -> bool:
+        """Whether it was left for its intensity alone, not for the little share of the work it has."""
+        return self.intensity < least_of(self.node, self.layer, "balanced")
 
     @property
     def is_product(self) -> bool:
@@ -86,7 +91,7 @@ def choose(
             continue
         choice = Choice(node, layer, macs, intensity, node.inputs[0], made_by(node, outputs))
         possible.append(choice)
-        reason = None if include else too_little(choice, shapes, preset)
+        reason = None if include or preset == "full" else too_little(choice, shapes, least_of(node, layer, preset))
         if reason:
             hint = "--preset full or --include takes it all the same"
             findings.append(Finding("Q003", "note", node.name, reason, hint))
@@ -154,10 +159,17 @@ def work_of(node: Node, shapes: Shapes) -> tuple[int, float]:
     return found.macs, found.macs / max(moved, 1)
 
 
-def too_little(choice: Choice, shapes: Shapes, preset: str) -> str | None:
-    """Why 8 bits would not pay on this node, or None."""
-    if preset == "full":
-        return None
+def least_of(node: Node, layer: Layer, preset: str) -> float:
+    """Multiply-adds per element moved that pay for the conversions around `node`."""
+    wide = node.op == "Conv" and math.prod(layer.weight.shape[2:]) > 1
+    return (LEAST_SPATIAL if wide else LEAST_INTENSITY)[preset]
+
+
+def too_little(choice: Choice, shapes: Shapes, least: float) -> str | None:
+    """Why 8 bits would not pay on this node, or None.
+
+    least  multiply-adds per element moved
+    """
     node, weight = choice.node, choice.layer.weight
     if node.op == "ConvTranspose":
         return "runtimes have no integer ConvTranspose: it would only add conversions"
@@ -169,7 +181,6 @@ def too_little(choice: Choice, shapes: Shapes, preset: str) -> str | None:
         out = shapes.get(node.outputs[0].name, ())
         if out and math.prod(out[2:]) == 1:
             return "a 1×1 map (squeeze-and-excite): no work to save"
-    least = LEAST_INTENSITY[preset]
     if choice.intensity >= least:
         return None
     return f"{choice.intensity:.0f} multiply-adds per element moved, {least:.0f} are needed to pay"

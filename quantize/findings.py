@@ -36,7 +36,7 @@ PAGES = {
     "Q043": "a part of an output lost much of its signal",
     "Q042": "the search was stopped",
     "Q050": "nothing was quantized",
-    "Q052": "do not quantize this one",
+    "Q052": "little or no time is saved",
     "Q051": "repaired",
     "Q060": "u8·s8 may saturate on this CPU",
     "Q070": "kept float: inside a subgraph",

@@ -21,6 +21,7 @@ class IntType:
 
     low, high   the whole range of the type
     symmetric   the zero point is 0 (s8, s16, s4) and the range is ±high
+    is_float    of float8: values are rounded to its own uneven steps
     """
 
     name: str
@@ -28,11 +29,12 @@ class IntType:
     low: int
     high: int
     symmetric: bool
+    is_float: bool = False
 
     @property
     def bits(self) -> int:
         """Bits a value takes in a file."""
-        return (self.high - self.low).bit_length()
+        return 8 if self.is_float else (self.high - self.low).bit_length()
 
 
 def _types() -> dict[str, IntType]:
@@ -45,6 +47,7 @@ def _types() -> dict[str, IntType]:
         "s16": IntType("s16", np.dtype(np.int16), -32768, 32767, True),
         "u4": IntType("u4", np.dtype(ml_dtypes.uint4), 0, 15, False),
         "s4": IntType("s4", np.dtype(ml_dtypes.int4), -8, 7, True),
+        "f8": IntType("f8", np.dtype(ml_dtypes.float8_e4m3fn), -448, 448, True, is_float=True),
         "s32": IntType("s32", np.dtype(np.int32), -(2**31), 2**31 - 1, True),
     }
 
@@ -70,7 +73,7 @@ def params(
     symmetric   overrides the type's habit: activations in s8 are not symmetric, weights are
     A range of no width (a dead channel, a constant 0) gets scale 1 and zero point 0: zeros stay zeros and nothing divides by zero.
     """
-    balanced = kind.symmetric if symmetric is None else symmetric
+    balanced = kind.symmetric if symmetric is None or kind.is_float else symmetric
     lo = np.minimum(np.asarray(low, np.float64), 0.0)
     hi = np.maximum(np.asarray(high, np.float64), 0.0)
     if balanced:
@@ -100,6 +103,9 @@ def quantize(values: Array, how: Params) -> Array:
     scale, zero = _shaped(how, values.ndim)
     wide = values.astype(precise)
     np.divide(wide, scale.astype(precise), out=wide)
+    if how.kind.is_float:
+        rounded: Array = np.clip(wide, how.kind.low, how.kind.high).astype(how.kind.dtype)
+        return rounded
     np.rint(wide, out=wide)
     if how.zero_point.astype(np.float64).any():
         np.add(wide, zero.astype(precise), out=wide)

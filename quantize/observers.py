@@ -13,6 +13,7 @@ from exec.arrays import Array
 METHODS = ("auto", "minmax", "moving-average", "percentile", "entropy", "mse")
 FEW = 32_768  # elements below which a histogram says little: the extremes count
 BINS = 2048
+PICTURE = 24  # parts of a histogram for people
 SENTINEL = 1e30  # beyond it a value is a mask's −inf written as a large number
 
 
@@ -134,6 +135,14 @@ class Histogram(Observer):
         """The bins' middles."""
         edges = self.edges
         return (edges[1:] + edges[:-1]) / 2
+
+    def picture(self) -> tuple[int, ...]:
+        """Counts in `PICTURE` parts of what was seen, from the smallest value to the largest."""
+        if not self.reach or self.seen.high <= self.seen.low:
+            return ()
+        place = (self.centres - self.seen.low) / (self.seen.high - self.seen.low) * PICTURE
+        parts = np.bincount(np.clip(place.astype(np.int64), 0, PICTURE - 1), self.counts, PICTURE)
+        return tuple(int(n) for n in parts)
 
     def sqnr_db(self, low: float, high: float, levels: int) -> float | None:
         """What `levels` steps between `low` and `high` keep of the values, None when nothing was seen."""

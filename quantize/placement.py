@@ -13,6 +13,12 @@ PRESETS: tuple[Preset, ...] = ("balanced", "fast", "full")
 LEAST_INTENSITY = {"balanced": 64.0, "fast": 32.0, "full": 0.0}
 """Multiply-adds per element read and written below which int8 saves nothing in a runtime (and often costs accuracy)."""
 
+LEAST_SPATIAL = {"balanced": 100.0, "fast": 32.0, "full": 0.0}
+"""The same for windows of more than one element: their many taps hide how few channels there are to sum over."""
+
+FILL_INTENSITY = 32.0
+"""What is enough between two 8-bit nodes, where a float node costs conversions on both sides."""
+
 LEAST_SHARE = 0.02
 EVEN_SHARE = 5.0
 """`balanced` leaves out a node with less than LEAST_SHARE of all multiply-adds, or, of n chosen ones, than EVEN_SHARE / n².
@@ -47,7 +53,7 @@ PASS_THROUGH = frozenset((
 """Operators that move the values of their first input and make none: what they give has its scale."""
 
 JOINED: dict[str, frozenset[str]] = {
-    "balanced": frozenset(("Sigmoid", "Mul", "Add")),
+    "balanced": frozenset(("Sigmoid", "Mul", "Add", "Concat")),
     "fast": frozenset(("Sigmoid", "Mul", "Add", "Concat", "LeakyRelu", "AveragePool", "GlobalAveragePool")),
     "full": frozenset(("Sigmoid", "Mul", "Add", "Concat", "LeakyRelu", "AveragePool", "GlobalAveragePool")),
 }

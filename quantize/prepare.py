@@ -11,14 +11,23 @@ from quantize.selection import name_nodes
 from quantize.static import Options
 
 LEAST_OPSET = 13  # DequantizeLinear has an axis from here on
+FLOAT8_OPSET = 19
 WIDE_OPSET = 21  # 16-bit and 4-bit types, blocks
+
+
+def least_opset(activations: str, weights: str, block_size: int | None = None) -> int:
+    """The first opset that can say what these types need."""
+    kinds = TYPES[activations], TYPES[weights]
+    if any(k.bits not in (8, 32) for k in kinds) or block_size:
+        return WIDE_OPSET
+    return FLOAT8_OPSET if any(k.is_float for k in kinds) else LEAST_OPSET
 
 
 def prepared(
     model: Model, opset: int | None, options: Options, findings: list[Finding], progress: Progress | None, cancel: Cancel | None, *, least: int = 0
 ) -> Model:  # fmt: skip
     """The float model, optimized and at an opset that can say what is written; named selectors still find their nodes."""
-    least = max(least, LEAST_OPSET, WIDE_OPSET if TYPES[options.activations].bits > 8 else 0)
+    least = max(least, least_opset(options.activations, options.weights))
     wanted = opset or max(model.opset, least)
     if wanted > model.opset:
         findings.append(Finding("Q030", "note", "", f"opset {model.opset} → {wanted}"))

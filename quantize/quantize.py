@@ -14,6 +14,7 @@ import numpy as np
 from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, walk
 from exec.progress import Cancel, Progress
+from quantize.advice import no_gain, nothing_chosen, tried
 from quantize.compress import compress
 from quantize.cpu import cpu_findings
 from quantize.dynamic import quantize_dynamic
@@ -21,7 +22,7 @@ from quantize.findings import Finding
 from quantize.numerics import TYPES
 from quantize.observers import METHODS
 from quantize.placement import PRESETS
-from quantize.prepare import WIDE_OPSET, prepared
+from quantize.prepare import WIDE_OPSET, least_opset, prepared
 from quantize.qoperator import to_qoperator
 from quantize.quality import Judge, after_softmax
 from quantize.ranges import Ranges, load_ranges
@@ -31,13 +32,14 @@ from quantize.samples import Samples, samples_of
 from quantize.search import Search, target_of
 from quantize.selection import Selector
 from quantize.static import Measured, Options, build, measure
+from quantize.timing import timing
 
 JUDGED = 4
 STORED_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 MODES = ("static", "dynamic", "weight-only")
 FORMATS = ("qdq", "qoperator")
-ACTIVATIONS = ("u8", "s8", "u16", "s16")
-WEIGHTS = ("s8", "u8", "s4", "u4")
+ACTIVATIONS = ("u8", "s8", "u16", "s16", "f8")
+WEIGHTS = {"static": ("s8", "u8", "f8"), "dynamic": ("s8", "u8"), "weight-only": ("s8", "u8", "s4", "u4", "f8")}
 LOST_DB = 20.0
 LOST_PART_DB = 10.0
 INTEGER_OPS = frozenset((
@@ -51,8 +53,9 @@ INTEGER_OPS = frozenset((
 class Work:
     """What a mode hands back.
 
-    kept   samples to judge by
-    macs   multiply-adds of all products
+    kept       samples to judge by
+    macs       multiply-adds of all products
+    optimized  the float model it was made of; of static quantization, with what its samples said
     """
 
     model: Model
@@ -65,6 +68,9 @@ class Work:
     optimized_bytes: int
     macs: int = 0
     search: tuple[SearchPoint, ...] = ()
+    optimized: Model | None = None
+    measured: Measured | None = None
+    calibration: Samples | None = None
 
 
 def quantize(
@@ -86,6 +92,7 @@ def quantize(
     repairs: Sequence[str] = (),
     opset: int | None = None,
     feeds: Any = None,
+    timed: bool = False,
     budget: Any = None,
     progress: Progress | None = None,
     cancel: Cancel | None = None,
@@ -93,7 +100,7 @@ def quantize(
     """Quantize `model`; the argument is never changed. The float model is optimized first, so that what is fused is measured fused.
 
     mode      "static": ranges measured on `data`; "dynamic": ranges of activations measured in every run; "weight-only": float activations
-    weights   "s8" and "u8"; "s4" and "u4" for weight-only, in blocks
+    weights   "s8" and "u8"; "s4" and "u4" for weight-only, in blocks; "f8" (float8 e4m3) with activations "f8", or weight-only
     block_size  weight-only: elements of a row that share a scale (32 with 4 bits)
     format    "qdq", or "qoperator": integer operators (weight-only: com.microsoft MatMulNBits)
     data      samples: a path, a list of dicts, a callable, a number of generated ones (see `quantize.samples`)
@@ -104,16 +111,27 @@ def quantize(
     repairs   "equalize", "smooth", "bias" (see `quantize.repair`); a search equalizes by itself where channels differ wildly
     target    dB, a metric of the model, or `quantize.search.Target`: the mix of float and 8 bits is searched
     feeds     samples to judge the result by; the first calibration samples otherwise
+    timed     measure time before and after, per node, in onnxruntime where it is installed
     """
     began = perf_counter()
     _known("mode", mode, MODES)
     _known("format", format, FORMATS)
     _known("activations", activations, ACTIVATIONS)
-    _known("weights", weights, WEIGHTS if mode == "weight-only" else WEIGHTS[:2])
+    _known("weights", weights, WEIGHTS[mode])
     _known("method", method, METHODS)
     _known("preset", preset, PRESETS)
-    if format == "qoperator" and mode == "static" and TYPES[activations].bits > 8:
-        raise OptionError("QOperator has no 16-bit activations", hint="format='qdq'")
+    if format == "qoperator" and mode == "static" and (TYPES[activations].bits > 8 or TYPES[activations].is_float):
+        raise OptionError(f"QOperator has no activations in {activations}", hint="format='qdq'")
+    if mode == "static" and TYPES[activations].is_float != TYPES[weights].is_float:
+        raise OptionError(
+            f"activations in {activations} with weights in {weights}", hint="float8 (f8) for both, or for none"
+        )
+    if opset is not None and opset < (least := least_opset(activations, weights, block_size)):
+        raise OptionError(
+            f"opset {opset} is too low",
+            why=f"what is written needs {least}",
+            hint=f"opset {least} or higher, or none given",
+        )
     options = Options(
         activations, weights, per_channel, method, "gptq", preset, tuple(include), tuple(exclude), load_ranges(ranges), repairs=tuple(repairs)
     )  # fmt: skip
@@ -128,15 +146,23 @@ def quantize(
         work = _of_weights(model, data, options, mode, format, block_size, opset, findings, progress, cancel)
     if not work.nodes:
         hint = "--preset full takes every one that can be"
-        findings.append(Finding("Q050", "warning", "", "no node was worth or fit for 8 bits", hint))
+        without = Finding("Q050", "warning", "", "no node was worth or fit for 8 bits", hint)
+        findings.append(without if work.measured is None else nothing_chosen(work.measured))
+        trial = tried(work.measured, work.calibration) if timed and work.measured and work.calibration else None
+        findings += [trial] if trial is not None else []
     judged_by = [feeds] if isinstance(feeds, Mapping) else work.kept if feeds is None else list(feeds)
     outputs = Judge.of(model, judged_by).outputs(work.model, cancel=cancel)
     findings += lost(model, outputs)
+    times = None
+    if timed and work.nodes and work.kept:
+        times = timing(model, work.optimized or model, work.model, work.kept[0])
+        slow = no_gain(times, work.optimized_bytes, weight_bytes(work.model))
+        findings += [slow] if slow is not None else []
     macs = sum(n.macs for n in work.nodes)
     report = QuantizeReport(
         mode, format, activations, weights, per_channel, method, preset, work.data, work.samples, (model.opset, work.model.opset),
         tuple(work.nodes), tuple(work.tensors), outputs, tuple(findings), weight_bytes(model), work.optimized_bytes, weight_bytes(work.model),
-        _count(work.model, "QuantizeLinear"), _count(work.model, "DequantizeLinear"), macs, work.macs, perf_counter() - began, work.search,
+        _count(work.model, "QuantizeLinear"), _count(work.model, "DequantizeLinear"), macs, work.macs, perf_counter() - began, work.search, times,
     )  # fmt: skip
     return QuantizeResult(work.model, report)
 
@@ -163,7 +189,7 @@ def _static(
     goal = None if target is None else target_of(target)
     float_model = prepared(model, opset, options, findings, progress, cancel)
     samples = samples_of(float_model, data)
-    _remark(samples, findings)
+    findings += samples.remarks()
     keep = JUDGED if goal is None else 3 * JUDGED
     measured = _measured(float_model, samples, options, goal is not None, keep, findings, progress, cancel)
     kept = measured.calibration.kept
@@ -203,6 +229,9 @@ def _static(
         weight_bytes(float_model),
         measured.chosen.macs,
         points,
+        float_model,
+        measured,
+        samples,
     )
 
 
@@ -239,7 +268,7 @@ def _of_weights(
     work = prepared(model, opset, options, findings, progress, cancel, least=WIDE_OPSET if blocked else 0)
     before = weight_bytes(work)
     samples = samples_of(work, JUDGED if data is None else data)
-    _remark(samples, findings)
+    findings += samples.remarks()
     if mode == "dynamic":
         nodes, remarks = quantize_dynamic(
             work, options.weights, per_channel=options.per_channel, include=tuple(options.include), exclude=tuple(options.exclude), preset=options.preset
@@ -251,15 +280,6 @@ def _of_weights(
     findings += remarks
     kept = list(islice(samples, JUDGED))
     return Work(work, samples.source, len(kept), kept, nodes, (), findings, before)
-
-
-def _remark(samples: Samples, findings: list[Finding]) -> None:
-    if samples.generated:
-        hint = "--data FILE: accuracy on real inputs is not known without it"
-        findings.append(Finding("Q001", "warning", "", samples.source, hint))
-    if samples.bare:
-        hint = "--mean and --std as in the model's training"
-        findings.append(Finding("Q016", "warning", "", f"{samples.source}: pixels were divided by 255 only", hint))
 
 
 def already_quantized(model: Model) -> list[Finding]:

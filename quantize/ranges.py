@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from exec.errors import OptionError
-from quantize.report import QuantizeReport
+from quantize.report import QuantizedTensor, QuantizeReport
 
 Ranges = Mapping[str, tuple[float, float]] | str | Path | None
 KIND = "quantization-ranges"
@@ -26,7 +26,12 @@ class RangesFile(msgspec.Struct, forbid_unknown_fields=True):
 
 def save_ranges(report: QuantizeReport, path: str | Path) -> None:
     """Write the ranges a quantization chose; `quantize(ranges=path)` takes them instead of measuring."""
-    content = RangesFile({t.name: (t.low, t.high) for t in report.tensors}, method=report.method, data=report.data)
+    write_ranges(report.tensors, path, report.method, report.data)
+
+
+def write_ranges(tensors: Sequence[QuantizedTensor], path: str | Path, method: str, data: str) -> None:
+    """The same of a calibration by itself."""
+    content = RangesFile({t.name: (t.low, t.high) for t in tensors}, method=method, data=data)
     Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 

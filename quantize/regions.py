@@ -36,8 +36,7 @@ def region_of(graph: Graph, chosen: Sequence[Choice], joining: Collection[str], 
     left     names of nodes that shall not
     """
     made = {c.made.name: c.made for c in chosen if c.made is not None}
-    sources = {id(c.source) for c in chosen}
-    joined = _joined(graph, {id(t) for t in made.values()}, sources, joining, left)
+    joined = reach_of(graph, chosen, joining, left).joined
     made.update({n.outputs[0].name: n.outputs[0] for n in joined})
     inside = {id(t) for t in made.values()}
     outputs = {id(t) for t in graph.outputs}
@@ -86,11 +85,23 @@ def _spreads(root: Any, chain: Sequence[Any], outputs: Collection[int]) -> bool:
     return {id(n) for n in root.outputs} <= {id(t.inputs[0]) for t in chain}
 
 
-def _joined(
-    graph: Graph, made: set[int], sources: set[int], joining: Collection[str], left: Collection[str]
-) -> list[Node]:
-    """Nodes whose inputs all are in 8 bits, and whose output is wanted in 8 bits."""
-    available, candidates = set(made), set()
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far 8 bits go from the chosen nodes.
+
+    joined     nodes whose inputs all are in 8 bits, and whose output is wanted in 8 bits
+    available  ids of values that are in 8 bits, or could be
+    wanted     ids of values that are read in 8 bits
+    """
+
+    joined: list[Node]
+    available: set[int]
+    wanted: set[int]
+
+
+def reach_of(graph: Graph, chosen: Sequence[Choice], joining: Collection[str], left: Collection[str]) -> Reach:
+    """Forward from what the chosen nodes make, and back from what they read; the graph's nodes are in order."""
+    available, candidates = {id(c.made) for c in chosen if c.made is not None}, set()
     for node in graph.nodes:
         if moves(node) and id(node.inputs[0]) in available:
             available.update(id(t) for t in node.outputs)
@@ -102,7 +113,7 @@ def _joined(
         ):
             candidates.add(id(node))
             available.add(id(node.outputs[0]))
-    wanted, kept = set(sources), []
+    wanted, kept = {id(c.source) for c in chosen}, []
     for node in reversed(graph.nodes):
         if not any(id(t) in wanted for t in node.outputs):
             continue
@@ -111,4 +122,4 @@ def _joined(
         elif id(node) in candidates:
             kept.append(node)
             wanted.update(id(t) for t in node.inputs if not isinstance(t, Constant))
-    return kept[::-1]
+    return Reach(kept[::-1], available, wanted)

@@ -29,6 +29,8 @@ class QuantizedTensor:
 
     samples  it was seen in; 0 when the range was given
     sqnr_db  what the integers keep of the values seen, None without a histogram ("minmax", "moving-average")
+    seen     the smallest and the largest value of all samples
+    picture  counts of the values between them, () without a histogram
     """
 
     name: str
@@ -38,6 +40,8 @@ class QuantizedTensor:
     zero_point: int
     samples: int
     sqnr_db: float | None
+    seen: tuple[float, float] = (0.0, 0.0)
+    picture: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,36 @@ class SearchPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeTiming:
+    """A node's median time in the float model and in the result; None where it is not there, or is part of another.
+
+    op  "QuantizeLinear" and "DequantizeLinear" are conversions
+    """
+
+    name: str
+    op: str
+    before_ns: int | None
+    after_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Time before and after, measured in turns on one thread.
+
+    engine        where; only in onnxruntime are QDQ graphs computed on integers
+    of_original   time as a share of the original's
+    of_optimized  of the optimized float model's
+    float_ms      of the optimized float model
+    """
+
+    engine: str
+    of_original: float
+    of_optimized: float
+    float_ms: float
+    nodes: tuple[NodeTiming, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class QuantizeReport:
     """Everything a quantization did and left.
 
@@ -81,6 +115,7 @@ class QuantizeReport:
     before_bytes, optimized_bytes, after_bytes   weights of the original, of the optimized float model, of the result
     quantize_linear, dequantize_linear   nodes in the result
     search      the mixes an automatic quantization tried, in order
+    timing      None when it was not asked for
     """
 
     mode: str
@@ -106,6 +141,7 @@ class QuantizeReport:
     macs_total: int
     seconds: float
     search: tuple[SearchPoint, ...] = ()
+    timing: Timing | None = None
 
     def of(self, code: str) -> tuple[Finding, ...]:
         """The findings of one code."""

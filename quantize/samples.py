@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,9 @@ from exec.arrays import Value
 from exec.errors import FeedError, QuantizationError
 from exec.feeds import make_feeds
 from exec.ir import Model
+from quantize.findings import Finding
 from quantize.images import SUFFIXES, Images
+from quantize.importing import imported, is_callable
 
 Sample = Mapping[str, Value]
 GENERATED = 16
@@ -37,6 +38,17 @@ class Samples:
 
     def __iter__(self) -> Iterator[Sample]:
         return self.make()
+
+    def remarks(self) -> list[Finding]:
+        """What makes the figures of these samples doubtful."""
+        found = []
+        if self.generated:
+            hint = "--data FILE: accuracy on real inputs is not known without it"
+            found.append(Finding("Q001", "warning", "", self.source, hint))
+        if self.bare:
+            hint = "--mean and --std as in the model's training"
+            found.append(Finding("Q016", "warning", "", f"{self.source}: pixels were divided by 255 only", hint))
+        return found
 
 
 def samples_of(model: Model, data: Any) -> Samples:
@@ -61,8 +73,8 @@ def samples_of(model: Model, data: Any) -> Samples:
 def _understood(model: Model, data: Any) -> Samples:
     if data is None or isinstance(data, int):
         return _generated(model, data or GENERATED)
-    if isinstance(data, str) and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", data) and not Path(data).exists():
-        return Samples(data, lambda: iter(_imported(data)()), None)
+    if isinstance(data, str) and is_callable(data) and not Path(data).exists():
+        return Samples(data, lambda: iter(imported(data)()), None)
     if isinstance(data, (str, Path)):
         return _from_path(model, Path(data))
     if isinstance(data, Images):
@@ -119,26 +131,6 @@ def split(model: Model, sample: Sample) -> Iterator[Sample]:
     arrays: dict[str, Any] = dict(sample)
     for k in range(counts.pop()):
         yield {n: arrays[n][k * step : (k + 1) * step] for n, step in steps.items()}
-
-
-def _imported(spec: str) -> Callable[[], Iterable[Any]]:
-    """The function behind "module:function"; the working directory is looked at first, as `python -m` does."""
-    import importlib
-    import sys
-
-    module, _, name = spec.partition(":")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        found = getattr(importlib.import_module(module), name, None)
-    except ImportError as error:
-        raise FeedError("calibration data cannot be imported", spec, str(error)) from error
-    finally:
-        sys.path.remove(here)
-    if not callable(found):
-        raise FeedError(f"{module} has no function '{name}'", spec, hint="it gives an iterator of samples")
-    made: Callable[[], Iterable[Any]] = found
-    return made
 
 
 def _generated(model: Model, count: int) -> Samples:

@@ -10,18 +10,22 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array
+from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, Variable, prune, toposort
 from exec.progress import Cancel, Progress
 from quantize.activations import curve_after
 from quantize.calibrate import Calibration, Runner, Watcher
 from quantize.channels import Mean, Reach, outlier, uneven
 from quantize.choose import Choice, Chosen, choose, made_by
+from quantize.filling import filled
 from quantize.findings import Finding
+from quantize.float8 import keep_clamps
 from quantize.gptq import Products
 from quantize.halves import store_halves
 from quantize.numerics import TYPES, Params, params
 from quantize.observers import Histogram, MinMax, Observer, observer
 from quantize.placement import FIXED_RANGES, JOINED, READER_FLOORS
+from quantize.qdq import Writer
 from quantize.regions import Region, region_of
 from quantize.report import QuantizedNode, QuantizedTensor
 from quantize.samples import Samples
@@ -54,12 +58,18 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The range chosen for a value, in how many samples it was seen (0: it was given), and what is kept of it, where a histogram says."""
+    """The range chosen for a value, in how many samples it was seen (0: it was given), and what is kept of it, where a histogram says.
+
+    seen     the smallest and the largest value
+    picture  a histogram between them
+    """
 
     low: float
     high: float
     samples: int
     sqnr_db: float | None = None
+    seen: tuple[float, float] = (0.0, 0.0)
+    picture: tuple[int, ...] = ()
 
 
 @dataclass
@@ -113,7 +123,10 @@ def measure(
     if unfolded:
         runner = Runner(model, samples)
         shapes = runner.shapes()
+    _known_values(model, options.ranges)
     chosen = choose(model, shapes, options.include, options.exclude, options.preset)
+    if options.preset == "balanced" and not options.include:
+        chosen = filled(model.graph, chosen, shapes, JOINED[options.preset])
     watched = chosen.possible if every else chosen.taken
     region = region_of(model.graph, watched, JOINED[options.preset], chosen.left)
     tensors = dict(region.values)
@@ -152,6 +165,17 @@ def measure(
     return Measured(model, options, chosen, shapes, spans, products, tops, centres, findings, seen)
 
 
+def _known_values(model: Model, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Ranges given for values that do not exist are a typing error, or another model's."""
+    if not ranges:
+        return
+    names = {t.name for n in model.graph.nodes for t in (*n.inputs, *n.outputs)}
+    unknown = [n for n in ranges if n not in names]
+    if unknown:
+        why = f"{len(unknown)} of {len(ranges)} given ranges are of no value of the optimized model"
+        raise OptionError(f"no value '{unknown[0]}' for its range", why=why, hint=nearest(unknown[0], sorted(names)))
+
+
 def _concat_parts(tensor: Variable) -> list[str]:
     """Names of what a Concat puts together into `tensor`."""
     if not tensor.inputs or tensor.inputs[0].op != "Concat":
@@ -187,8 +211,11 @@ def _span(
     if id(tensor) not in outputs and len(floors) == 1:
         low = max(low, floors.pop())
     levels = (1 << TYPES[options.activations].bits) - 1
-    kept = watcher.sqnr_db(low, high, levels) if isinstance(watcher, Histogram) else None
-    return Span(float(low), float(high), watcher.seen.samples, kept)
+    seen = (watcher.seen.low, watcher.seen.high) if watcher.seen.elements else (0.0, 0.0)
+    if not isinstance(watcher, Histogram):
+        return Span(float(low), float(high), watcher.seen.samples, None, seen)
+    kept = None if TYPES[options.activations].is_float else watcher.sqnr_db(low, high, levels)
+    return Span(float(low), float(high), watcher.seen.samples, kept, seen, watcher.picture())
 
 
 def build(measured: Measured, names: Collection[str] | None = None, *, halves: bool | None = None) -> Built:
@@ -211,11 +238,12 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
             text = f"{count} weights that stay float are stored as float16 and cast when the file is loaded: {saved / 1e6:.1f} MB less"
             findings.append(Finding("Q024", "note", "", text))
     writing.writer.apply()
+    if TYPES[options.activations].is_float:
+        clamps = Writer(model.graph)
+        keep_clamps(model.graph, clamps)
+        clamps.apply()
     prune(model.graph)
-    rows = [
-        QuantizedTensor(n, s.low, s.high, float(p.scale), int(p.zero_point), s.samples, s.sqnr_db)
-        for n, p, s in ((n, p, measured.spans[n]) for n, p in ranges.items())
-    ]
+    rows = [tensor_row(n, measured.spans[n], p) for n, p in ranges.items()]
     nodes = [
         QuantizedNode(
             c.node.name, c.node.op, c.macs, c.intensity, c.layer.weight.nbytes, writing.weight_db[c.node.name]
@@ -223,6 +251,14 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
         for c in chosen
     ]
     return Built(model, tuple(nodes), tuple(rows), tuple(findings))
+
+
+def tensor_row(name: str, span: Span, how: Params) -> QuantizedTensor:
+    """One activation's row of the report."""
+    scale, zero = float(how.scale), float(how.zero_point)
+    return QuantizedTensor(
+        name, span.low, span.high, scale, int(zero), span.samples, span.sqnr_db, span.seen, span.picture
+    )
 
 
 def copied(model: Model, choices: Sequence[Choice]) -> list[Choice]:

@@ -135,7 +135,7 @@ def integer_weight(
     stacked = node.op == "MatMul" and layer.weight.ndim > 2  # onnxruntime's fused kernel takes no column scales there
     how = weight_params(layer.weight, kind, layer.axis if per_channel and not (grouped or stacked) else None)
     findings: list[Finding] = []
-    if layer.bias is not None:
+    if layer.bias is not None and not kind.is_float:
         how, widened = _room_for_bias(how, layer.bias, activation)
         if widened:
             findings.append(

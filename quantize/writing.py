@@ -33,7 +33,7 @@ class Writing:
     ) -> None:  # fmt: skip
         self.writer, self.region, self.ranges, self.findings = Writer(graph), region, ranges, findings
         self.kind, self.per_channel = TYPES[weights], per_channel
-        self.integer_bias = TYPES[activations].bits == 8
+        self.integer_bias = TYPES[activations].bits == 8 and not self.kind.is_float
         self.weight_db: dict[str, float] = {}
         self._axes: dict[int, set[int]] = {}
 
@@ -91,7 +91,7 @@ class Writing:
     ) -> Array:
         """The integers rounded so that their errors cancel, where the layer is a product and its inputs were watched."""
         watched = products.get(choice.source.name)
-        if watched is None or watched.total is None or not choice.is_product:
+        if self.kind.is_float or watched is None or watched.total is None or not choice.is_product:
             return integers
         key = (choice.node.name, scales.scale.tobytes(), scales.kind.name)
         if key not in known:

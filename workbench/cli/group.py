@@ -13,8 +13,8 @@ from exec.errors import nearest
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "look": ("inspect", "nodes", "tensors", "show", "graph"),
-    "change": ("infer-shapes", "convert", "optimize", "quantize", "edit"),
-    "prove": ("check", "coverage", "verify", "run", "profile", "compare", "diff", "bisect", "reduce"),
+    "change": ("infer-shapes", "convert", "optimize", "quantize", "calibrate", "edit"),
+    "prove": ("check", "coverage", "verify", "run", "profile", "sensitivity", "compare", "diff", "bisect", "reduce"),
     "more": ("recipe", "batch", "report", "test-rules", "explain", "list", "warm", "demo"),
 }
 """Built-in commands by what they are for: each is `workbench.cli.<name>:command`."""

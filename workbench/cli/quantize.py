@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from workbench.cli.calibration import data_options, scheme_options
 from workbench.cli.options import budget_options, format_options, model_argument, names
 from workbench.cli.output import emit, progress_bar, say
 
@@ -20,41 +23,12 @@ AUTO_DB = 30.0
     show_default=True,
     help="What gets 8 bits, and when ranges are measured.",
 )
-@click.option(
-    "--data",
-    type=click.Path(),
-    metavar="PATH",
-    help="Calibration: an .npz of arrays by input name, or a folder of .npy/.npz samples.",
-)
-@click.option(
-    "--samples",
-    type=click.IntRange(1),
-    default=16,
-    show_default=True,
-    help="Generated samples when there is no --data.",
-)
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]),
-    default="auto",
-    show_default=True,
-    help="How a range is chosen.",
-)
-@click.option("--activations", type=click.Choice(["u8", "s8", "u16", "s16"]), default="u8", show_default=True)
-@click.option("--weights", type=click.Choice(["s8", "u8", "s4", "u4"]), default="s8", show_default=True)
+@data_options
+@scheme_options
 @click.option(
     "--per-channel/--per-tensor", default=True, show_default=True, help="One weight scale a channel, or one a tensor."
 )
 @click.option("--block-size", type=click.IntRange(16), metavar="N", help="weight-only: elements that share a scale.")
-@click.option(
-    "--preset",
-    type=click.Choice(["balanced", "fast", "full"]),
-    default="balanced",
-    show_default=True,
-    help="Which nodes are worth 8 bits.",
-)
-@click.option("--include", callback=names, metavar="A,B", help="Only these: node names, op types, or queries.")
-@click.option("--exclude", callback=names, metavar="A,B", help="All but these.")
 @click.option(
     "--operators",
     type=click.Choice(["qdq", "qoperator"]),
@@ -75,6 +49,15 @@ AUTO_DB = 30.0
     metavar="R",
     help="With --auto: time as a share of the float model's.",
 )
+@click.option("--metric", metavar="M:F", help="With --auto: module:function of the model, larger is better.")
+@click.option(
+    "--max-drop",
+    type=float,
+    default=0.005,
+    show_default=True,
+    metavar="N",
+    help="With --metric: how far below the float model's.",
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
@@ -85,12 +68,15 @@ AUTO_DB = 30.0
 @click.option(
     "--sensitivity", is_flag=True, help="Only rank the nodes: each alone in 8 bits, and what it does to the outputs."
 )
+@click.option(
+    "--time/--no-time", "timed", default=True, show_default=True, help="Measure time before and after, per node."
+)
 @format_options
 @budget_options
 def command(
-    model: str, output: str | None, mode: str, data: str | None, samples: int, method: str, activations: str, weights: str, per_channel: bool,
+    model: str, output: str | None, mode: str, data: Any, method: str, activations: str, weights: str, per_channel: bool,
     block_size: int | None, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], operators: str, repairs: tuple[str, ...], ranges: str | None, save_ranges: str | None,
-    auto: bool, target_db: float | None, target_latency: float | None, seconds: float, sensitivity: bool, format: str,
+    auto: bool, target_db: float | None, target_latency: float | None, metric: str | None, max_drop: float, seconds: float, sensitivity: bool, timed: bool, format: str,
 ) -> None:  # fmt: skip
     """Quantize MODEL. What cannot be quantized rightly stays float, and the report says why.
 
@@ -99,31 +85,34 @@ def command(
     import workbench
     from workbench.render.quantizing import quantize_tables
     from workbench.saving import check_target, save_result
+    from workbench.selecting import selectors
 
     target = None
-    if auto or target_db is not None or target_latency is not None:
+    if auto or target_db is not None or target_latency is not None or metric is not None:
+        from quantize.importing import imported
         from quantize.search import Target
 
-        wanted = AUTO_DB if target_db is None and target_latency is None else target_db
-        target = Target(db=wanted, latency=target_latency, seconds=seconds)
+        wanted = AUTO_DB if target_db is None and target_latency is None and metric is None else target_db
+        judge = None if metric is None else imported(metric)
+        target = Target(db=wanted, latency=target_latency, metric=judge, drop=max_drop, seconds=seconds)
     if output:
         check_target(output)
     opened = workbench.load(model)
+    chosen, left = selectors(opened, include), selectors(opened, exclude)
     if sensitivity:
         from quantize.sensitivity import sensitivity as rank
         from workbench.render.quantizing import sensitivity_tables
 
         with progress_bar() as progress:
             ranking = rank(
-                opened, data if data else samples, preset=preset, method=method, activations=activations, weights=weights, include=include,
-                exclude=exclude, progress=progress,
+                opened, data, preset=preset, method=method, activations=activations, weights=weights, include=chosen, exclude=left, progress=progress,
             )  # fmt: skip
         emit(ranking, "sensitivity", sensitivity_tables(ranking), format)
         return
     with progress_bar() as progress:
         result = workbench.quantize(
-            opened, mode, data if data else samples, activations=activations, weights=weights, per_channel=per_channel, block_size=block_size,
-            method=method, preset=preset, include=include, exclude=exclude, format=operators, repairs=repairs,
+            opened, mode, data, activations=activations, weights=weights, per_channel=per_channel, block_size=block_size,
+            method=method, preset=preset, include=chosen, exclude=left, timed=timed, format=operators, repairs=repairs,
             ranges=ranges, target=target, progress=progress,
         )  # fmt: skip
     if save_ranges:

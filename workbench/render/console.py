@@ -50,7 +50,8 @@ def draw(table: Table, out: Console) -> None:
         )
         for column, width in zip(table.columns, widths, strict=True):
             side: Literal["left", "right"] = "right" if column.right else "left"
-            grid.add_column(Text(column.title), justify=side, overflow="ellipsis", no_wrap=True, width=width)
+            cut: Literal["fold", "ellipsis"] = "fold" if column.wrap else "ellipsis"
+            grid.add_column(Text(column.title), justify=side, overflow=cut, no_wrap=not column.wrap, width=width)
         for row in cells:
             grid.add_row(*map(Text, row))
         out.print(grid)

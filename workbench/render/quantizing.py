@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections.abc import Sequence
 
-from quantize.report import QuantizeReport
+from quantize.calibration import CalibrationReport
+from quantize.findings import Finding
+from quantize.report import QuantizedTensor, QuantizeReport, Timing
 from quantize.sensitivity import Sensitivity
 from workbench.render import units
 from workbench.render.optimizing import change
@@ -15,7 +18,7 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
     """Findings by kind, outputs, and what changed (the main table)."""
     tables = []
     if report.findings:
-        tables.append(_findings(report))
+        tables.append(_findings(report.findings))
     columns = (
         Column("name", "output", "name"),
         Column("sqnr_db", "SQNR", "db"),
@@ -30,6 +33,8 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
     tables.append(Table("", columns, rows))
     if any(t.sqnr_db is not None for t in report.tensors):
         tables.append(_worst(report))
+    if report.timing is not None:
+        tables.append(_times(report.timing))
     if report.search:
         tables.append(_search(report))
     return [*tables, _summary(report)]
@@ -48,28 +53,77 @@ def sensitivity_tables(found: Sensitivity) -> list[Table]:
     return [Table("", columns, rows, caption)]
 
 
-def _findings(report: QuantizeReport) -> Table:
-    grouped = Counter((f.code, f.level, f.title, f.message, f.hint) for f in report.findings)
-    first = {(f.code, f.message): f.node for f in reversed(report.findings)}
+def _findings(findings: Sequence[Finding]) -> Table:
+    """One row a kind, warnings first: the places, and what is said of the first of them."""
+    kinds: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault((finding.code, finding.level), []).append(finding)
     columns = (
-        Column("code", "code"), Column("level", "level"), Column("places", "places", "count"), Column("node", "for example", "name"), Column("message", "what", "name"),
+        Column("code", "code"), Column("level", "level"), Column("places", "places", "count"), Column("node", "for example", "name"), Column("message", "what", wrap=True),
     )  # fmt: skip
     rows = tuple(
-        (code, level, n, first[code, text], f"{title}: {text}") for (code, level, title, text, _), n in grouped.items()
+        (code, level, len(found), found[0].node, _sentence(found))
+        for (code, level), found in sorted(kinds.items(), key=lambda kind: _LEVELS.index(kind[0][1]))
     )
     return Table("", columns, rows)
 
 
+def _sentence(found: Sequence[Finding]) -> str:
+    hint = f" ({found[0].hint})" if found[0].hint else ""
+    return f"{found[0].title}: {found[0].message}{hint}"
+
+
 WORST = 5
+_BARS = "▁▂▃▄▅▆▇█"
+_LEVELS = ("error", "warning", "note")
 
 
 def _worst(report: QuantizeReport) -> Table:
     """The values that 8 bits keep least of."""
     known = sorted((t for t in report.tensors if t.sqnr_db is not None), key=lambda t: t.sqnr_db or 0.0)[:WORST]
+    return _values(known, "worst values")
+
+
+def calibration_tables(found: CalibrationReport) -> list[Table]:
+    """What was remarked, and every range with its histogram."""
+    values = _values(found.tensors, "value")
+    caption = f"{len(found.tensors)} values, {found.samples} samples of {found.data}, {found.method}, {found.preset}. {found.seconds:.1f} s."
+    table = Table("", values.columns, values.rows, caption)
+    return [_findings(found.findings), table] if found.findings else [table]
+
+
+def _values(tensors: Sequence[QuantizedTensor], title: str) -> Table:
     columns = (
-        Column("name", "worst values", "name"), Column("sqnr_db", "SQNR", "db"), Column("low", "from", "number"), Column("high", "to", "number"),
+        Column("name", title, "name"), Column("sqnr_db", "SQNR", "db"), Column("low", "from", "number"), Column("high", "to", "number"),
+        Column("seen_low", "seen from", "number"), Column("seen_high", "to", "number"), Column("histogram", "histogram"),
     )  # fmt: skip
-    return Table("", columns, tuple((t.name, t.sqnr_db, t.low, t.high) for t in known))
+    return Table("", columns, tuple((t.name, t.sqnr_db, t.low, t.high, *t.seen, bars(t.picture)) for t in tensors))
+
+
+def bars(counts: Sequence[int]) -> str:
+    """A histogram as a line of blocks, by the logarithm of the counts."""
+    top = math.log1p(max(counts, default=0))
+    return "".join(" " if not n else _BARS[min(int(math.log1p(n) / top * len(_BARS)), len(_BARS) - 1)] for n in counts)
+
+
+MOST_TIMED = 12
+
+
+def _times(found: Timing) -> Table:
+    """Nodes whose time changed most."""
+    columns = (
+        Column("name", "node", "name"), Column("op", "op"), Column("before_ns", "before", "ns"), Column("after_ns", "after", "ns"), Column("saved_ns", "saved", "ns"),
+    )  # fmt: skip
+    rows = tuple(
+        (n.name, n.op, n.before_ns, n.after_ns, (n.before_ns or 0) - (n.after_ns or 0))
+        for n in found.nodes[:MOST_TIMED]
+    )
+    conversions = sum(n.after_ns or 0 for n in found.nodes if n.op in ("QuantizeLinear", "DequantizeLinear"))
+    rest = len(found.nodes) - len(rows)
+    caption = (
+        f"{found.engine}, one thread. {rest} more nodes in --json; conversions take {units.duration(conversions)}."
+    )
+    return Table("", columns, rows, caption)
 
 
 def _search(report: QuantizeReport) -> Table:
@@ -82,6 +136,25 @@ def _search(report: QuantizeReport) -> Table:
         (len(p.nodes), p.macs / total, p.db, p.metric, p.latency, "met" if p.met else "") for p in report.search
     )
     return Table("", columns, rows, f"{len(rows)} mixes tried")
+
+
+def _time_rows(found: Timing | None) -> tuple[tuple[str, str, str, str], ...]:
+    if found is None:
+        return ()
+    before = found.float_ms * 1e6 / (found.of_original / found.of_optimized)
+    optimized, after = found.float_ms * 1e6, found.float_ms * 1e6 * found.of_optimized
+    return tuple(
+        (
+            what,
+            units.duration(old),
+            units.duration(after),
+            f"{1 - share:.0%} saved" if share < 1 else f"{share - 1:.0%} more",
+        )
+        for what, old, share in (
+            (f"time in {found.engine}", before, found.of_original),
+            ("time, beside the optimized float model", optimized, found.of_optimized),
+        )
+    )
 
 
 def _summary(report: QuantizeReport) -> Table:
@@ -107,6 +180,7 @@ def _summary(report: QuantizeReport) -> Table:
             units.percent(share),
         ),
         ("QuantizeLinear, DequantizeLinear", "", f"{report.quantize_linear:,}, {report.dequantize_linear:,}", ""),
+        *_time_rows(report.timing),
         ("opset", str(report.opset[0]), str(report.opset[1]), ""),
     )
     columns = (Column("what", ""), Column("before", "before"), Column("after", "after"), Column("change", ""))

@@ -19,11 +19,13 @@ class Column:
     key    the name in JSON and CSV; with its unit where it has one (`median_ns`)
     title  the heading a person reads
     kind   how the raw value is written
+    wrap   a sentence: continued below where the room ends, never cut
     """
 
     key: str
     title: str
     kind: Kind = "text"
+    wrap: bool = False
 
     @property
     def right(self) -> bool:
