@@ -177,6 +177,12 @@ def _load_even(builder: Any, address: Any, count: Any) -> Any:
     return builder.shuffle_vector(low, high, ir.Constant(INTEGERS, [2 * k for k in range(LANES)]))
 
 
+def _every_other(builder: Any, first: Any, second: Any, start: int) -> Any:
+    """Lanes `start`, `start` + 2, … of two vectors behind each other."""
+    lanes = [start + 2 * k for k in range(LANES)]
+    return builder.shuffle_vector(first, second, ir.Constant(INTEGERS, lanes))
+
+
 def _fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return llvm(builder, f"llvm.fma.{SUFFIX}", VECTOR, a, b, c)
 
@@ -278,6 +284,8 @@ broadcast = define(VEC, (INT,), _broadcast)
 gather = define(VEC, (INT, INT, INT), _gather)
 load_even = define(VEC, (INT, INT), _load_even)
 fill = define(VEC, (FLOAT,), splat)
+evens = define(VEC, (VEC, VEC), lambda b, x, y: _every_other(b, x, y, 0))
+odds = define(VEC, (VEC, VEC), lambda b, x, y: _every_other(b, x, y, 1))
 add = define(VEC, (VEC, VEC), lambda b, x, y: b.fadd(x, y))
 subtract = define(VEC, (VEC, VEC), lambda b, x, y: b.fsub(x, y))
 multiply = define(VEC, (VEC, VEC), lambda b, x, y: b.fmul(x, y))

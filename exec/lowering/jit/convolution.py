@@ -127,10 +127,12 @@ def _bind_depthwise(
     plane: Array, *rest: Array,
 ) -> Step:  # fmt: skip
     bias, other = tail.addresses(rest)
+    own_pass = tail.ends or tail.rest is not None
     return partial(
         depthwise.depthwise.compiled, activation.finish.address, address(x), channels, *g.size, address(weights),
         c.weights.shape[0] // channels, *g.kernel, *g.strides, *g.dilations, *g.before, address(out), *g.out, bias, other,
-        tail.before, tail.code, x.shape[0], address(plane), *layout, tail.p, tail.q,
+        tail.before, tail.code if own_pass else activation.NONE, x.shape[0], address(plane), *layout, tail.p, tail.q,
+        *((-math.inf, math.inf) if own_pass else tail.bounds),
     )  # fmt: skip
 
 
