@@ -54,7 +54,7 @@ def evaluate_on(node: Node, inputs: Sequence[Value], region: Region) -> list[Arr
     try:
         interpreter = Interpreter("plain")
         interpreter.footprint.limit = LARGEST + 4 * sum(x.nbytes for x in inputs if isinstance(x, np.ndarray))
-        with blas_threads(1), counting(interpreter.footprint):
+        with blas_threads(1), counting(interpreter.footprint), np.errstate(all="ignore"):
             values = interpreter.compute(operation, inputs, ())
     except BenchError:
         # no kernel, or the model is wrong here: the run itself will say so

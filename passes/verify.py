@@ -22,6 +22,7 @@ from exec.metrics import Difference, difference
 from exec.progress import Cancel, check
 from exec.session import Session
 from passes.base import Rewrite, Safety
+from passes.hopeless import never_runs
 from passes.pipeline import Place, Trace
 from passes.regional import RegionalVerifier
 from passes.report import Undone, Verification, census
@@ -57,6 +58,10 @@ class VerifyBudget:
     @property
     def memory(self) -> int:
         return default_memory_bytes() // 4 if self.memory_bytes is None else self.memory_bytes
+
+
+FEW_NODES = 64
+"""A model this small is run even if nothing was changed."""
 
 
 class Verifier:
@@ -124,6 +129,9 @@ class Verifier:
                 return False
         except BenchError as error:
             if not made.pairs:
+                hopeless = never_runs(self.model, self.session.run, error)
+                if hopeless is not None:
+                    raise hopeless from error
                 self.reason = f"the original cannot be run: {error.what}"
                 return False
         self.samples = made.pairs
@@ -199,6 +207,8 @@ class Verifier:
         """
         undone = [Undone(e.rule, e.node, e.sources, why) for e, why in trace.broken]
         if not trace.events and not undone and source is self.model:
+            if self._whole and self.given is None and census(self.model).nodes <= FEW_NODES:
+                self.prepare()  # costs next to nothing, and says of a model that can never run that it is one
             return source.copy(), trace, [], Verification("none", reason="nothing was changed")
         if not self._whole:
             self.reason = f"two runs of {census(self.model).weight_bytes >> 20} MiB of weights are over the budget"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _RAW_AND_TYPED = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 _EXTERNAL = 1
+MOST_DIMS = 64
 _STRING = 8
 _INT64 = 7
 
@@ -43,6 +44,9 @@ def check_tensor(proto: Any, store: Store, findings: Findings, place: str) -> No
         findings.error(
             "unknown-type", _where(proto, place), f"its element type is {code}; the specification has 1 to 28"
         )
+        return
+    if len(dims) > MOST_DIMS:
+        findings.error("many-dims", _where(proto, place), f"it has {len(dims)} dims; an array has at most {MOST_DIMS}")
         return
     count = 1
     for dim in dims:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from exec.arrays import Array
-from exec.errors import ExecutionError
+from exec.errors import BudgetExceeded, ExecutionError
 from exec.kernels.growth import ask
+from exec.kernels.patterns import MOST_STEPS, most_steps
 from exec.kernels.registry import kernel
 
 
@@ -66,9 +67,20 @@ def string_normalizer(
 
 @kernel("RegexFullMatch", since=20)
 def regex_full_match(x: Array, /, *, pattern: str = "") -> Array:
-    """Where the whole string matches; RE2's syntax, which is a part of Python's."""
+    """Where the whole string matches; RE2's syntax, which is a part of Python's.
+
+    Python's matcher goes back and tries again, RE2's never does: a pattern and texts for which that could take for ever are refused.
+    """
     try:
         matches = re.compile(pattern).fullmatch
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise ExecutionError(f"the pattern '{pattern}' is no regular expression: {error}") from error
-    return np.array([matches(text) is not None for text in x.reshape(-1).tolist()], np.bool_).reshape(x.shape)
+    texts = x.reshape(-1).tolist()
+    longest = max(map(len, texts), default=0)
+    if most_steps(pattern, longest) * len(texts) > MOST_STEPS:
+        raise BudgetExceeded(
+            f"the pattern '{pattern}' could take for ever on a text of {longest} characters",
+            why="it repeats what repeats, or repeats very often",
+            hint="a pattern without repeats in repeats, or shorter texts; `--engine onnxruntime` matches in linear time",
+        )
+    return np.array([matches(text) is not None for text in texts], np.bool_).reshape(x.shape)

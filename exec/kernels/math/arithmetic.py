@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from exec.arrays import Array
+from exec.errors import ExecutionError
 from exec.kernels.broadcast import before_opset_7
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
@@ -30,8 +31,10 @@ def mul(a: Array, b: Array, /) -> Array:
 
 @kernel("Div", since=7)
 def div(a: Array, b: Array, /) -> Array:
-    """a / b, broadcast; integer division truncates towards zero."""
+    """a / b, broadcast; integer division truncates towards zero, and by zero it is an error."""
     kind = a.dtype.kind
+    if kind in "iu" and not b.all():
+        raise ExecutionError("an integer is divided by zero")
     if kind == "i":
         return np.asarray(np.floor_divide(np.subtract(a, np.fmod(a, b)), b))
     return np.asarray(np.floor_divide(a, b) if kind == "u" else np.divide(a, b))

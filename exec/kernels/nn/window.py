@@ -93,10 +93,13 @@ def window(
 def _windows(size: int, extent: int, stride: int, before: int, after: int, ceil: bool) -> int:
     room = size + before + after - extent
     if not ceil:
-        return max(0, room // stride + 1)
-    count = -(-room // stride) + 1
-    if (count - 1) * stride >= size + before:  # a window that would begin in the padding after the end is none
-        count -= 1
+        count = room // stride + 1
+    else:
+        count = -(-room // stride) + 1
+        if (count - 1) * stride >= size + before:  # a window that would begin in the padding after the end is none
+            count -= 1
+    if count < 0 and size:
+        raise ExecutionError(f"a window of {extent} is larger than the {size + before + after} elements it slides over")
     return max(0, count)
 
 

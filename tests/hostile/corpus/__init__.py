@@ -1,0 +1,12 @@
+"""Hostile and odd files by class, made anew for each test run."""
+
+from __future__ import annotations
+
+from corpus import external, folding, functions, graphs, names, tensors, types, wires
+from corpus.case import Case
+
+ALL: tuple[Case, ...] = tuple(
+    case for part in (wires, external, tensors, types, graphs, functions, folding, names) for case in part.cases()
+)
+
+__all__ = ["ALL", "Case"]
