@@ -66,9 +66,11 @@ class Sizes:
     def shape(self, tensor: Any, kind: str, roles: Roles) -> tuple[int, ...]:
         """The shape to make for an input; `kind` is its dtype's numpy kind."""
         dims = tensor.shape if tensor.shape is not None else ()
-        return tuple(self._size(tensor.name, k, d, len(dims), kind, roles) for k, d in enumerate(dims))
+        # an image with its colours last: height and width stand one axis earlier
+        early = int(len(dims) == 4 and dims[3] in (1, 3, 4) and not (isinstance(dims[1], int) and dims[1] > 0))
+        return tuple(self._size(tensor.name, k, d, len(dims), kind, roles, early) for k, d in enumerate(dims))
 
-    def _size(self, name: str, axis: int, dim: Any, rank: int, kind: str, roles: Roles) -> int:
+    def _size(self, name: str, axis: int, dim: Any, rank: int, kind: str, roles: Roles, early: int) -> int:
         place = f"{name}:{axis}"
         if place in self.given:
             return self.given[place]
@@ -82,7 +84,8 @@ class Sizes:
         size = self._expression(symbol) if symbol else None
         if size is None:
             state = not symbol and kind == "f" and STATE.search(name.lower())
-            size = 1 if state else self._guess(symbol.lower(), axis, rank, kind, roles)
+            role = axis + early if axis else 0
+            size = 1 if state else self._guess(symbol.lower(), role, rank, kind, roles)
         if symbol:
             self.symbols[symbol] = size
         self.notes.append(f"{symbol or f'axis {axis} of {name}'} = {size}")

@@ -109,6 +109,11 @@ def test_channels_come_from_the_convolution_that_reads_them(proto: Any) -> None:
     assert made.feeds["x"].shape[1] == 6
 
 
+def test_an_image_with_its_colours_last_is_as_high_as_wide(proto: Any) -> None:
+    text = "g (float[N, H, W, 3] x) => (float[N, H, W, 3] y) { y = Neg(x) }"
+    assert feeds_of(proto, text).feeds["x"].shape == (1, 224, 224, 3)
+
+
 def test_sizes_the_model_does_not_take_are_tried_until_one_fits(proto: Any) -> None:
     text = "g (float[1, S] x) => (float[A, B, C] y) <int64[3] s = {1, -1, 128}> { y = Reshape(x, s) }"
     model = proto(text)
