@@ -79,7 +79,7 @@ def unsupported(operation: Operation) -> UnsupportedOp:
         f"no kernel for {name}, opset {operation.opset}",
         where=f"node {operation.node.name or operation.op}",
         why=(nearest(operation.op, known) or listed) if known else f"no op of domain '{operation.domain}' is known",
-        hint="`owb coverage MODEL` shows where it runs; `--kernels FILE` adds one; `--engine onnxruntime` may have it",
+        hint="`owb coverage MODEL` shows where it runs; `--kernels FILE` adds one; so does `--engine onnxruntime --ort-library LIB`",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -66,8 +67,17 @@ def load_rules(paths: tuple[str, ...]) -> list[Rewrite]:
     return rules
 
 
+def installed_kernels() -> dict[str, EntryPoint]:
+    """Packages of kernels that are installed, by the name of their entry point; none is loaded unless it is named."""
+    return {e.name: e for e in entry_points(group="workbench.kernels")}
+
+
 def load_kernels(path: str | Path) -> None:
-    """Import a file whose `@kernel` functions register themselves; one that was loaded already is not loaded again."""
+    """Import a file, or an installed package by name, whose `@kernel` functions register themselves; once."""
+    installed = installed_kernels().get(str(path))
+    if installed is not None:
+        installed.load()
+        return
     file = Path(path).resolve()
     if file in _loaded_kernels:
         return

@@ -123,11 +123,13 @@ def rules_option(function: F) -> F:
 
 
 def _kernels(_: click.Context, __: click.Parameter, value: str) -> str:
-    """A variant's name as it is; a Python file is loaded, and its kernels are used wherever they fit."""
-    if not value.endswith(".py"):
+    """A variant's name as it is; a Python file or a package is loaded, and its kernels are used wherever they fit."""
+    if value in ("auto", "numpy", "compiled", "plain"):
         return value
-    from workbench.plugins import load_kernels
+    from workbench.plugins import installed_kernels, load_kernels
 
+    if not value.endswith(".py") and value not in installed_kernels():
+        return value  # the session says what it knows
     load_kernels(value)
     return "auto"
 
@@ -140,7 +142,7 @@ def kernels_option(function: F) -> F:
         default="auto",
         show_default=True,
         metavar="WHICH",
-        help="auto, numpy, compiled or plain; or FILE.py with kernels of your own.",
+        help="auto, numpy, compiled or plain; or FILE.py, or an installed package's entry point, with kernels of your own.",
     )(function)
 
 

@@ -1,0 +1,55 @@
+"""Kernels of installed packages: loaded when they are named, and only then."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from workbench import plugins
+from workbench.cli.start import run
+
+CODE = '''
+from exec.kernels.registry import kernel
+
+
+@kernel("Twice", domain="my.package")
+def twice(x, /):
+    """2·x."""
+    return x + x
+'''
+MODEL = """<ir_version: 10, opset_import: ["" : 21, "my.package" : 1]>
+g (float[3] x) => (float[3] y) { [two] y = my.package.Twice(x) }"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of a model with an operator that a package brings."""
+    (tmp_path / "my_kernels_package.py").write_text(CODE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = EntryPoint("mine", "my_kernels_package", "workbench.kernels")
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point] if group == "workbench.kernels" else [])
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(MODEL), path)
+    return str(path)
+
+
+def test_a_package_is_loaded_when_it_is_named(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given, made = tmp_path / "in.npz", tmp_path / "out.npz"
+    np.savez(given, x=np.arange(3, dtype=np.float32))
+    assert run(["run", model, "--inputs", str(given)]) == 2
+    said = capsys.readouterr().err
+    assert "my.package::Twice" in said
+    assert "--ort-library" in said
+    assert "my_kernels_package" not in sys.modules
+    assert run(["run", model, "--inputs", str(given), "--kernels", "mine", "--save-outputs", str(made)]) == 0
+    assert np.load(made)["y"].tolist() == [0, 2, 4]
+
+
+def test_a_name_nobody_has_is_an_error_that_says_what_there_is(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", model, "--kernels", "elsewhere"]) == 2
+    assert "no kernels called 'elsewhere'" in capsys.readouterr().err
