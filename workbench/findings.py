@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exec.errors import OptionError, nearest
+from exec.errors import BenchError, Cancelled, OptionError, nearest
 from exec.ir import Model
 from exec.progress import Cancel, Progress, report
 from exec.progress import check as stop_if
@@ -41,12 +41,25 @@ def check(
     for k, cls in enumerate(chosen):
         stop_if(cancel, "the check")
         report(progress, k, len(chosen), cls.title)
-        here = list(cls().look(subject))
+        here = _looked(cls(), subject)
         found += here
         if not here:
             clean.append(cls.code)
     order = {"error": 0, "warning": 1, "note": 2}
     return Findings(tuple(sorted(found, key=lambda f: (order[f.level], f.code))), tuple(clean))
+
+
+def _looked(check: Check, subject: Subject) -> list[Finding]:
+    """What a check finds; where the model breaks off its look, that is what it found last."""
+    found: list[Finding] = []
+    try:
+        for finding in check.look(subject):
+            found.append(finding)  # noqa: PERF402 - what was found before the error is kept
+    except Cancelled:
+        raise
+    except BenchError as error:
+        found.append(check.found(error.where or "model", f"not looked at any further: {error.what}", error.hint))
+    return found
 
 
 def _matches(cls: type[Check], patterns: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from exec.arrays import Array
 from exec.budget import bytes_text, element_count, exceeded
 from exec.errors import InvalidModel
 from exec.ir.names import copy_of, text
+from exec.ir.tensorcheck import MOST_DIMS
 
 if TYPE_CHECKING:
     import onnx
@@ -119,9 +121,14 @@ class Weight(LazyValues):
                 f"tensor {self.name!r}",
                 "the specification has 1 to 28",
             )
-        if any(dim < 0 for dim in self.proto.dims):
+        dims = self.proto.dims
+        if any(dim < 0 for dim in dims):
             raise InvalidModel(
                 f"tensor {self.name!r} has a negative dimension", f"tensor {self.name!r}", f"shape {list(self.shape)}"
+            )
+        if len(dims) > MOST_DIMS or math.prod(dim for dim in dims if dim) * row.bits >= 1 << 63:
+            raise InvalidModel(
+                f"tensor {self.name!r} has a shape no array can have", f"tensor {self.name!r}", f"{len(dims)} dims"
             )
         return row
 

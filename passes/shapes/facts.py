@@ -128,22 +128,28 @@ class Facts:
         return fact
 
     def _compute(self, last: Node) -> None:
-        """Compute `last` and, first, whatever it reads that is not known yet: a stack, as chains are longer than Python's."""
-        stack, seen = [last], {last}
+        """Compute `last` and, first, whatever it reads that is not known yet: a stack, as chains are longer than Python's.
+
+        A node that waits for others is busy; what is read from it meanwhile lies on a cycle, and is unknown.
+        """
+        stack = [last]
         while stack:
             node = stack[-1]
-            waiting = [
-                maker
-                for tensor in reads(node)
-                if tensor not in self._known and tensor.inputs and (maker := tensor.inputs[0]) not in seen
-            ]
-            if waiting:
-                stack.extend(waiting)
-                seen.update(waiting)
+            if all(t in self._known for t in node.outputs if t.name):
+                stack.pop()
                 continue
+            if node not in self._busy:
+                self._busy.add(node)
+                waiting = [
+                    maker
+                    for tensor in reads(node)
+                    if tensor not in self._known and tensor.inputs and (maker := tensor.inputs[0]) not in self._busy
+                ]
+                if waiting:
+                    stack.extend(waiting)
+                    continue
             stack.pop()
-            if any(t.name and t not in self._known for t in node.outputs):
-                self._node(node)
+            self._node(node)
 
     def _node(self, node: Node) -> None:
         self._busy.add(node)
