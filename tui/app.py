@@ -308,8 +308,10 @@ class WorkbenchApp(App[None]):
         return left, right
 
     def on_resize(self) -> None:
-        self.query_one(Floor).display = self.size.height >= _FLOOR_ROWS
+        floor = self.query_one(Floor)
+        floor.display = self.size.height >= _FLOOR_ROWS
         self.refresh_frame()
+        self.call_after_refresh(floor.refresh)  # its feet stand below the seams, wherever these are now
 
     def say(self, text: str, token: str = "fg", *, passing: bool = False) -> None:
         """Put a sentence into the message row; it belongs to this screen and stands there again when one comes back.

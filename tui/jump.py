@@ -19,8 +19,6 @@ CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class JumpScreen(ModalScreen[str]):
     """Transparent; returns the letter."""
 
-    DEFAULT_CSS = "JumpScreen { background: transparent; }"
-
     def on_key(self, event: events.Key) -> None:
         """Any key ends it."""
         event.stop()

@@ -22,7 +22,7 @@ class Dialog(ModalScreen[Result], Generic[Result]):
     """Subclasses give `title`, `lines(width)` and keys; `hint` stands in the lower border."""
 
     DEFAULT_CSS = """
-    Dialog { align: center middle; background: $background 60%; }
+    Dialog { align: center middle; }
     Dialog > Vertical { width: 76; max-width: 95%; height: auto; max-height: 90%; border: round $primary; background: $background; padding: 0 1; }
     Dialog > Vertical > Text { height: auto; max-height: 30; min-height: 1; }
     """

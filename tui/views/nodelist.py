@@ -6,10 +6,10 @@ from typing import Any
 
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, Span
+from tui.line import Line, Span, fit
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.widgets.rows import Rows
-from workbench.drawing.rails import rails
+from workbench.drawing.rails import NODE, rails
 from workbench.lineup import Lineup
 from workbench.lookup import Lookup
 from workbench.nodes import NodeId
@@ -74,6 +74,12 @@ class NodeList(Rows):
         self.wires = rails(reads)
         return rows
 
+    def _wire(self, row: int, token: str) -> Line:
+        """The rails of a row, its own dot in the colour of its operator."""
+        wide = fit(self.wires[row], self.columns()[0].cells)
+        left, dot, right = wide.partition(NODE)
+        return [(left, "line"), (dot, token), (right, "line")]
+
     def _with_ghosts(self, rows: list[int], gone: set[int]) -> list[int]:
         assert self.lineup is not None
         after: dict[int, list[int]] = {}
@@ -121,7 +127,9 @@ class NodeList(Rows):
             (display_name(self.lookup.symbols.shape(table.shape[r])), "dim"),
         ]  # fmt: skip
         if self.railed:
-            return columns.row(self.columns(), [(self.wires[row], "line"), *cells, self._heat(r), self._mark(r)], width)
+            return columns.row(
+                self.columns(), [self._wire(row, cells[0][1]), *cells, self._heat(r), self._mark(r)], width
+            )
         if self.lineup is not None:
             sign = self.lineup.sign.get(r, "=")
             sources = self.lineup.origin.get(r, ()) if sign != "=" else ()

@@ -68,7 +68,7 @@ class ScopePane(Rows):
         if total:
             share = numbers.get(scope.path, 0.0) / total
             heat = heat_of_share(share) or 0
-            end += [(f" {HEAT_GLYPHS[heat]}", f"heat.{heat}"), (fit(f"{100 * share:.1f}", 5, right=True), "fg")]
+            end += [(f" {HEAT_GLYPHS[heat]}", f"heat.{heat}"), (fit(f"{100 * share:.1f}", 6, right=True), "fg")]
         else:
             end.append((" " + fit(bar(scope.nodes / max(len(self.lookup.table), 1), 5), 5), "line"))
         label = f"{'  ' * scope.level}{sign} {display_name(scope.label)}"

@@ -64,7 +64,7 @@ class MiniMap(Widget):
         top = self.dag.scroll_offset.y * height // total
         bottom = min(self.dag.scroll_offset.y + self.dag.size.height, total) * height // total
         inside = top <= y <= max(bottom - 1, top)
-        spans = [("▐" if inside else " ", "focus"), (glyph, token), ("▌" if inside else " ", "focus")]
+        spans = [("▐" if inside else " ", "dim"), (glyph, token), ("▌" if inside else " ", "dim")]
         return lines.strip(spans, self.size.width, palette, ascii_only=bool(getattr(self.app, "ascii_only", False)))
 
     def on_click(self, event: events.Click) -> None:
