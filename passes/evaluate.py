@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -15,6 +16,55 @@ from passes.region import Region
 
 LARGEST = 16 << 20
 """Bytes a folded value may have, beyond four times what it is made of: more is better made at run time."""
+
+PLAIN = frozenset(
+    [
+        "Abs",
+        "Add",
+        "And",
+        "Cast",
+        "Ceil",
+        "Clip",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Div",
+        "Equal",
+        "Exp",
+        "Expand",
+        "Flatten",
+        "Floor",
+        "Gather",
+        "Greater",
+        "Identity",
+        "Less",
+        "Log",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "Pow",
+        "Range",
+        "Reciprocal",
+        "ReduceProd",
+        "Reshape",
+        "Shape",
+        "Size",
+        "Slice",
+        "Split",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+    ]
+)
+"""Ops whose kernels never call BLAS. All others run on one thread, for the same bits everywhere; setting the threads takes a millisecond."""
 
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
 
@@ -54,7 +104,8 @@ def evaluate_on(node: Node, inputs: Sequence[Value], region: Region) -> list[Arr
     try:
         interpreter = Interpreter("plain")
         interpreter.footprint.limit = LARGEST + 4 * sum(x.nbytes for x in inputs if isinstance(x, np.ndarray))
-        with blas_threads(1), counting(interpreter.footprint), np.errstate(all="ignore"):
+        threads = nullcontext() if node.op in PLAIN else blas_threads(1)
+        with threads, counting(interpreter.footprint), np.errstate(all="ignore"):
             values = interpreter.compute(operation, inputs, ())
     except BenchError:
         # no kernel, or the model is wrong here: the run itself will say so

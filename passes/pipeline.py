@@ -82,6 +82,7 @@ class Stage:
     whole    those that look at a graph as a whole
     pending  nodes that changes came near since the stage last saw them
     seen     how many applications there had been when the stage last looked
+    looked   how many there had been in a region when the whole-graph rules last did; a sweep over everything looks anyway
     """
 
     def __init__(self, rules: Sequence[Rewrite]) -> None:
@@ -90,6 +91,7 @@ class Stage:
         self.whole = tuple(rule for rule in rules if not rule.starts())
         self.pending: dict[Node, None] = {}
         self.seen = -1
+        self.looked: dict[Region, int] = {}
 
     def of(self, op: str) -> tuple[Rewrite, ...]:
         """The rules that want to see a node of `op`, in the catalog's order."""
@@ -177,6 +179,9 @@ class Pipeline:
             if stage.of(node.op) and node not in region.removed:
                 self._visit(node, stage)
         region.flush()
+        if not full and stage.looked.get(region) == region.edits:
+            return
+        stage.looked[region] = region.edits
         for rule in whole:
             began = perf_counter()
             for found in self._found(rule, region):
@@ -295,6 +300,7 @@ class Pipeline:
         credit = sum(node_bytes(n) for n, _ in done.gone) - sum(node_bytes(n) for n in done.made)
         self.workspace.ledger.book(added, done.freed_bytes + found.freed + credit)
         self.trace.events.append(event)
+        region.edits += 1
         if len(self.trace.events) > self.limit:
             self.trace.exhausted = True
             self.trace.broken.append((event, f"the rewrites do not come to an end: stopped after {self.limit}"))

@@ -147,6 +147,7 @@ class Region:
 
     opset  of the default domain here; function bodies have their own
     owner  the node whose attribute this graph is, or None
+    edits  how many patches were applied here
     """
 
     def __init__(self, workspace: Workspace, graph: Graph, opset: int, owner: Node | None) -> None:
@@ -155,6 +156,7 @@ class Region:
         self.target = workspace.target
         self.added: dict[Node, Node] = {}
         self.removed: set[Node] = set()
+        self.edits = 0
 
     @property
     def is_main(self) -> bool:
@@ -205,11 +207,14 @@ class Region:
             not node.domain
             and (not ops or node.op in ops)
             and self.workspace.home.get(node) is self
-            and (
-                not self.workspace.functions or function_key("", node.op, node.overload) not in self.workspace.functions
-            )
-            and not any(isinstance(v, gs.Node.AttributeRef) for v in node.attrs.values())
+            and (not self.workspace.functions or self._is_known(node))
         )
+
+    def _is_known(self, node: Node) -> bool:
+        """Whether a model with functions means the specification's op, with attributes that have values: only bodies refer to others."""
+        if function_key("", node.op, node.overload) in self.workspace.functions:
+            return False
+        return not any(isinstance(v, gs.Node.AttributeRef) for v in node.attrs.values())
 
     def producer(self, tensor: Any, *ops: str) -> Node | None:
         """The node that makes `tensor`, if it is a plain one of `ops` in this graph."""

@@ -211,6 +211,7 @@ class Importer:
     def _infos(self, protos: Any, scope: Scope, target: list[Listed], declare: str = "") -> None:
         """Resolve a list of ValueInfoProtos; names nothing has are declared if `declare` says what they are."""
         names = scope.names
+        taken: set[int] = {id(entry.tensor) for entry in target} if declare == "input" else set()
         for item in protos:
             tensor = names.get(item.name)
             if tensor is None and declare != "input":
@@ -227,7 +228,7 @@ class Importer:
                     self.findings.error(
                         "dangling-value", f"output {tensor.name!r} of {scope.place}", "nothing produces it"
                     )
-            elif declare == "input" and any(entry.tensor is tensor for entry in target):
+            elif id(tensor) in taken:
                 self.findings.error(
                     "duplicate-name", f"input {tensor.name!r}", f"two inputs of {scope.place} have this name"
                 )
@@ -237,6 +238,8 @@ class Importer:
                 )  # fmt: skip
             self._describe(tensor, item)
             target.append(Listed(tensor, item))
+            if declare == "input":
+                taken.add(id(tensor))
 
     @staticmethod
     def _describe(tensor: Any, item: onnx.ValueInfoProto) -> None:

@@ -26,7 +26,7 @@ class FoldShapes(Rewrite):
     AFTER = """ g (float[N,3,4] x) => (float[N,12] y) <int64[2] e = {-1, 12}> { y = Reshape (x, e) } """
 
     def at(self, node: Node, region: Region) -> Patch | Refusal | None:
-        if node.op in ("Constant", "If", "Loop", "Scan") or any(isinstance(v, Graph) for v in node.attrs.values()):
+        if node.op in ("Constant", "If", "Loop", "Scan"):
             return None
         patch: Patch | None = None
         for out in node.outputs:
@@ -36,7 +36,7 @@ class FoldShapes(Rewrite):
             if fact.value is None:
                 return None
             elements = known_elements(fact)
-            if elements is None:
+            if elements is None or any(isinstance(v, Graph) for v in node.attrs.values()):
                 return None
             patch = patch or self.patch(region, node)
             if not region.is_output(out):
