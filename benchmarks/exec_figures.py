@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from benchmarks import exec as bench
@@ -45,7 +44,7 @@ def figures(paths: Sequence[str], engines: Sequence[str], seconds: float, dims: 
 
 def of_model(path: str, engines: Sequence[str], seconds: float, dims: Mapping[str, int]) -> Iterator[Figure]:
     """Opening, memory and timing; then twins in float16 and int8, where the model is float32."""
-    name = Path(path).stem
+    name = bench.title(path)
     for engine in engines:
         ours, theirs = (in_a_process(kind, path, dims) for kind in (engine, "onnxruntime"))
         for what in ("open", "open and run once"):

@@ -170,7 +170,7 @@ class Builder:
     def place(self) -> int:
         """Lay out the arena; returns its size in bytes."""
         end = len(self.emitted) + 1
-        for number in self.units.wanted:
+        for number in self.units.kept:
             slot = self.slots.get(number)
             if slot is not None and slot.buffer is not None:
                 slot.buffer.touch(end)
@@ -195,6 +195,6 @@ def _last_uses(units: Units) -> dict[int, int]:
             last.setdefault(number, position)
         for number in unit.reads:
             last[number] = position
-    for number in units.wanted:
+    for number in units.kept:
         last[number] = FOREVER
     return last

@@ -49,7 +49,8 @@ class Unit:
 class Units:
     """The live units of a trace, with who makes and who reads each value.
 
-    wanted   numbers somebody outside asks for: never merged away, never overwritten
+    wanted   numbers somebody outside asks for: never merged away
+    kept     those of them that have to last until the end: never overwritten
     carried  types that live in float32; narrow, the numbers that do, with what they are
     """
 
@@ -59,6 +60,7 @@ class Units:
         self.packs, self.carried = packs, tuple(carried)
         self.specs, self.known, self.dequantized = dict(trace.specs), dict(trace.known), trace.dequantized
         self.wanted = frozenset(n for n in wanted if n >= 0)
+        self.kept = self.wanted
         self.list: list[Unit] = _live(trace, self.wanted)
         self.gone: set[Unit] = set()
         self.narrow: dict[int, np.dtype[Any]] = {}

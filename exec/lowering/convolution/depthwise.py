@@ -24,14 +24,14 @@ BLOCK_BYTES = 384 << 10
 
 MOST_JUNK = 1.2
 
-MANY_TAPS = 26
-"""From here on a gather per row of the kernel costs less than one per tap."""
+MANY_TAPS, LARGE_PLANE = 25, 8192
+"""Taps, or places of a plane, from which on a gather per row of the kernel costs less than one per tap."""
 
 
 def depthwise(b: Builder, c: Convolution) -> None:
     """Blocks of channels, and of rows where one channel is too large: pad, gather, multiply, put in place."""
     p = planes_of(c.g, shared=True)
-    if c.g.rank == 2 and p.dense and math.prod(p.phases) == 1 and math.prod(c.g.kernel) >= MANY_TAPS:
+    if c.g.rank == 2 and p.dense and math.prod(p.phases) == 1 and _rows_pay(c):
         _by_rows(b, c, p)
         return
     whole = p.dense and p.junk <= MOST_JUNK
@@ -48,6 +48,12 @@ def depthwise(b: Builder, c: Convolution) -> None:
     weights = b.constant(matrices(b, c, biased=c.bias is not None))  # the bias is one more tap, on ones
     columns, product = b.scratch((together, weights.shape[2], rows * row)), b.scratch((together, each, rows * row))
     b.emit(partial(_blocks, p, whole, ready, rows), c.out, weights, c.x, room, columns, product)
+
+
+def _rows_pay(c: Convolution) -> bool:
+    """Whether to gather rows only: not where the plane is flatter than the kernel, whose partial rows are mostly beyond it."""
+    taps, places = math.prod(c.g.kernel), math.prod(c.g.out)
+    return c.g.out[0] >= c.g.kernel[0] and (taps >= MANY_TAPS or (taps > 1 and places >= LARGE_PLANE))
 
 
 def _blocks(
