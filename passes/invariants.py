@@ -6,12 +6,12 @@ from typing import Any
 
 from exec.errors import RewriteError
 from exec.ir import Constant, Graph, Model, Node
+from exec.ir.opsets import schema_of
 from passes.dims import differ
 from passes.patch import Applied
 from passes.region import Region
 from passes.shapes import Fact
 from passes.shapes.facts import knows_more, reads
-from passes.shapes.types import schema_of
 
 
 def check_patch(done: Applied) -> None:

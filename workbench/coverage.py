@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-import onnx
-
 from exec.engines import open_engine
 from exec.errors import BenchError
 from exec.ir import Model
+from exec.ir.opsets import schema_of
 from exec.kernels.registry import find
 from workbench.nodes import graphs
 
@@ -70,9 +69,8 @@ def how(op: str, domain: str, opset: int) -> str:
     """How the embedded engine runs an operator."""
     if find(domain, op, opset) is not None:
         return "kernel"
-    try:
-        schema = onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
+    schema = schema_of(op, opset, domain)
+    if schema is None:
         return "none"
     if schema.has_function or schema.has_context_dependent_function:  # type: ignore[attr-defined]
         return "function"

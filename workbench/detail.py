@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 
 from exec.ir import Constant, Graph, Model, Node
+from exec.ir.opsets import schema_of
 from workbench.nodes import NodeId, Shape, declared
 
 _MOST_TEXT = 200
@@ -72,7 +73,7 @@ def node_detail(
     places  id(node) → NodeId of every node, to follow links
     shapes  id(tensor) → (dtype, shape) where inference knows it
     """
-    schema = schema_of(model, node)
+    schema = schema_for(model, node)
     ends = {id(t): " (graph output)" for t in model.graph.outputs}
     starts = {
         id(t): " (graph input)" if getattr(t, "default", None) is None else " (input with a default)"
@@ -97,13 +98,10 @@ def node_detail(
     )  # fmt: skip
 
 
-def schema_of(model: Model, node: Node) -> onnx.defs.OpSchema | None:
+def schema_for(model: Model, node: Node) -> onnx.defs.OpSchema | None:
     """The specification of the node's operator at the model's opset, None for foreign operators."""
     domain = node.domain or ""
-    try:
-        return onnx.defs.get_schema(node.op, model.opsets.get(domain, 1), "" if domain == "ai.onnx" else domain)
-    except onnx.defs.SchemaError:
-        return None
+    return schema_of(node.op, model.opsets.get(domain, 1), domain)
 
 
 def role(schema: onnx.defs.OpSchema | None, place: int, output: bool) -> str:
@@ -134,9 +132,8 @@ def attributes(node: Node, schema: onnx.defs.OpSchema | None) -> list[Attribute]
 @lru_cache(maxsize=4096)
 def default_texts(op: str, domain: str, version: int) -> dict[str, str]:
     """What the specification assumes for the attributes a node leaves unsaid; empty for foreign operators."""
-    try:
-        schema = onnx.defs.get_schema(op, version, "" if domain == "ai.onnx" else domain)
-    except onnx.defs.SchemaError:
+    schema = schema_of(op, version, domain)
+    if schema is None:
         return {}
     return {name: value_text(d) for name, spec in schema.attributes.items() if (d := _default(spec)) is not None}
 

@@ -17,6 +17,7 @@ from exec.errors import InvalidModel
 from exec.ir.elements import make_constant
 from exec.ir.names import set_text, text, to_bytes
 from exec.ir.opaque import Opaque
+from exec.ir.opsets import schema_of
 from exec.ir.tensorcheck import check_tensor
 from exec.ir.tensors import in_attributes
 from exec.ir.weights import Weight
@@ -147,9 +148,8 @@ def as_bytes(item: Any) -> Any:
 @lru_cache(maxsize=4096)
 def schema_types(op: str, domain: str, opset: int) -> dict[str, int]:
     """Attribute name → AttributeProto type, from the specification; empty where it does not know the op."""
-    try:
-        schema = onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
+    schema = schema_of(op, opset, domain)
+    if schema is None:
         return {}
     attributes: dict[str, Any] = dict(schema.attributes)
     return {name: int(attribute.type.value) for name, attribute in attributes.items()}

@@ -8,9 +8,10 @@ from typing import Any
 
 import onnx
 
-from exec.ir.names import is_utf8, printable, text
+from exec.ir.names import printable, text
 from exec.ir.node import Node
 from exec.ir.notes import Findings
+from exec.ir.opsets import is_known, schema_of
 
 A = onnx.AttributeProto
 # onnxruntime's optimizer writes these into the default domain, whatever opset the model imports.
@@ -41,11 +42,8 @@ class Contract:
 @lru_cache(maxsize=4096)
 def contract(op: str, domain: str, opset: int) -> Contract | None:
     """The contract of an operator at an opset; None where the specification has none."""
-    if not _has(op, domain):
-        return None
-    try:
-        schema = onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
+    schema = schema_of(op, opset, domain)
+    if schema is None:
         return None
     attributes: dict[str, Any] = dict(schema.attributes)
     return Contract(
@@ -57,11 +55,6 @@ def contract(op: str, domain: str, opset: int) -> Contract | None:
         frozenset(name for name, attribute in attributes.items() if attribute.required),
         schema.deprecated,
     )
-
-
-def _has(op: str, domain: str) -> bool:
-    """Whether any version of the specification has an operator; names that are not UTF-8 cannot even be asked for."""
-    return is_utf8(op) and is_utf8(domain) and bool(onnx.defs.has(op, domain))
 
 
 def check_node(node: Node, opset: int, findings: Findings, *, in_function: bool) -> None:
@@ -140,7 +133,7 @@ def _check_form(node: Node, attributes: Any, findings: Findings, in_function: bo
 
 def _check_known(node: Node, opset: int, findings: Findings) -> None:
     domain = node.domain or ""
-    if _has(node.op, domain):
+    if is_known(node.op, domain):
         if not domain and node.op in _OF_ONNXRUNTIME:
             return
         first = min(schema.since_version for schema in onnx.defs.get_all_schemas_with_history() if _is(schema, node))

@@ -18,7 +18,7 @@ from exec.ir.node import Node
 from exec.ir.notes import Findings, Note
 from exec.ir.opsets import standard
 from exec.ir.protobuf import has_unknown_fields
-from exec.ir.schemacheck import check_node
+from exec.ir.schemacheck import check_node, contract
 
 if TYPE_CHECKING:
     from exec.ir.model import Model
@@ -199,7 +199,8 @@ class _Functions:
             if not function.import_domains:
                 self.findings.error("no-opset", _place(function), "it imports no operator set")
             _check_imports(function.import_domains or (), _place(function), self.findings)
-            if not function.domain and onnx.defs.has(function.name, max_inclusive_version=function.opset or 1):
+            opset = min(max(function.opset or 1, 1), onnx.defs.onnx_opset_version())
+            if not function.domain and contract(function.name, "", opset) is not None:
                 self.findings.note(
                     "function-hides-op", _place(function), "it stands for an operator of the specification"
                 )

@@ -147,7 +147,11 @@ class Weight(LazyValues):
             )
         if row.code == 8:
             return _strings(proto.string_data, self.shape)
-        return np.asarray(numpy_helper.to_array(proto)).reshape(self.shape)
+        try:
+            return np.asarray(numpy_helper.to_array(proto)).reshape(self.shape)
+        except (ValueError, TypeError, OverflowError) as error:
+            where = f"tensor {self.name!r}"
+            raise InvalidModel(f"{where} cannot be decoded: {error}", where, f"{row.name}{list(self.shape)}") from error
 
     @property
     def tensor(self) -> onnx.TensorProto:

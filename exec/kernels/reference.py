@@ -11,6 +11,7 @@ import onnx.defs
 from onnx import helper, numpy_helper
 
 from exec.arrays import Value
+from exec.ir.opsets import schema_of
 from exec.program import Operation, Program, flatten
 
 Call = Callable[[Sequence[Value], Any], Sequence[Value]]
@@ -20,18 +21,10 @@ def reference_function(operation: Operation) -> Call | None:
     """A call that computes `operation`, or None if nobody can."""
     if any(isinstance(v, Program) for v in operation.attributes.values()):
         return None  # a subgraph is numbers by now; ops that have one need a kernel
-    schema = schema_of(operation)
+    schema: Any = schema_of(operation.op, operation.opset, operation.domain)
     if schema is not None and (schema.has_function or schema.has_context_dependent_function):
         return _FunctionBody(operation, schema)
     return _Reference(operation) if has_reference(operation) else None
-
-
-def schema_of(operation: Operation) -> Any | None:
-    """The schema of the op at its opset, or None."""
-    try:
-        return onnx.defs.get_schema(operation.op, operation.opset, operation.domain)
-    except onnx.defs.SchemaError:
-        return None
 
 
 def has_reference(operation: Operation) -> bool:
@@ -47,7 +40,7 @@ def has_reference(operation: Operation) -> bool:
 def node_proto(operation: Operation, inputs: Sequence[str], outputs: Sequence[str]) -> onnx.NodeProto:
     """The operation as a proto again."""
     node = helper.make_node(operation.op, list(inputs), list(outputs), domain=operation.domain)
-    schema = schema_of(operation)
+    schema: Any = schema_of(operation.op, operation.opset, operation.domain)
     for name, value in operation.attributes.items():
         if isinstance(value, (np.ndarray, np.generic)):
             value = numpy_helper.from_array(np.asarray(value))

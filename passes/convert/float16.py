@@ -17,8 +17,8 @@ from exec.arrays import Array
 from exec.dtypes import BY_NAME
 from exec.errors import OptionError
 from exec.ir import Constant, Graph, Model, Node, Variable, no_gc, subgraphs_of, toposort
+from exec.ir.opsets import schema_of
 from passes.region import Workspace
-from passes.shapes.types import schema_of
 
 Narrow = Literal["float16", "bfloat16"]
 FLOAT32 = np.dtype(np.float32)

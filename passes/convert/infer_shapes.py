@@ -68,10 +68,10 @@ def infer_shapes(model: Model) -> Inferred:
 def _contradiction(tensor: Variable, dtype: np.dtype[np.generic], shape: list[int | str | None]) -> ShapeClaim | None:
     """A claim of the file that cannot be true."""
     said = tensor.shape
-    if said is None or tensor.dtype is None:
+    if said is None:
         return None
-    differs = tensor.dtype != dtype or len(said) != len(shape)
+    differs = (tensor.dtype is not None and tensor.dtype != dtype) or len(said) != len(shape)
     differs = differs or any(
         isinstance(a, int) and a > 0 and isinstance(b, int) and a != b for a, b in zip(said, shape, strict=False)
     )
-    return ShapeClaim(tensor.name, f"{tensor.dtype} {said}", f"{dtype} {shape}") if differs else None
+    return ShapeClaim(tensor.name, f"{tensor.dtype or 'no type'} {said}", f"{dtype} {shape}") if differs else None

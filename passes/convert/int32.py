@@ -14,7 +14,7 @@ from onnx import TensorProto
 
 from exec.ir import Constant, Graph, Model, Node, Variable, no_gc, walk
 from exec.ir.naming import Names
-from passes.shapes.types import schema_of
+from exec.ir.opsets import schema_of
 
 INT64, INT32 = np.dtype(np.int64), np.dtype(np.int32)
 

@@ -13,6 +13,7 @@ from onnx import helper
 from exec.dtypes import from_numpy
 from exec.errors import OptionError, RewriteError
 from exec.ir import Graph, Model, Node, no_gc
+from exec.ir.opsets import schema_of
 from passes.base import Rewrite, Safety
 from passes.convert import downward, upward
 from passes.convert.adapters import Adapter, down, up
@@ -21,7 +22,6 @@ from passes.ledger import Ledger
 from passes.region import Region, Workspace
 from passes.regional import RegionalVerifier
 from passes.shapes.elementwise import BROADCASTING
-from passes.shapes.types import schema_of
 
 REGISTERED = (upward, downward)
 """Imported for the adapters they register."""

@@ -10,21 +10,13 @@ import numpy as np
 import onnx
 
 from exec.dtypes import BY_NAME, numpy_dtype
+from exec.ir.opsets import schema_of
 from passes.shapes.registry import Call
 
 Rule = np.dtype[Any] | int | None
 """Of one output: a fixed type, the number of an input whose type it has, or None for "by attribute"."""
 
 DType = np.dtype[Any]
-
-
-@lru_cache(maxsize=4096)
-def schema_of(op: str, opset: int, domain: str = "") -> onnx.defs.OpSchema | None:
-    """The op's schema as of `opset`, or None for an op nobody knows."""
-    try:
-        return onnx.defs.get_schema(op, opset, domain)
-    except onnx.defs.SchemaError:
-        return None
 
 
 @lru_cache(maxsize=4096)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from exec.ir import Graph, Node
+from exec.ir.opsets import schema_of
 from passes.base import EVERY, Refusal, Rewrite
 from passes.evaluate import evaluate
 from passes.patch import Patch
 from passes.region import Region
-from passes.shapes.types import schema_of
 
 RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}

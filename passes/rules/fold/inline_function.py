@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from exec.expansion import expanded_nodes
 from exec.ir import Function, Node
+from exec.ir.opsets import schema_of
 from exec.program import body_opsets, function_key
 from passes.base import Refusal, Rewrite
 from passes.inline import Inliner, resolved
 from passes.patch import Patch
 from passes.region import Region
-from passes.shapes.types import schema_of
 
 MOST_NODES = 200_000
 """Calls are expanded only if the whole model then has no more nodes than this."""
