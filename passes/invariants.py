@@ -20,6 +20,7 @@ def check_patch(done: Applied) -> None:
     for node in done.made:
         if region.alive(node):
             check_node(node, region)
+            _check_reads(node, region)
     for tensor, before in done.before:
         after = facts.of(tensor)
         _same(tensor, before, after)
@@ -51,6 +52,16 @@ def check_node(node: Node, region: Region) -> None:
             f"{node.op} takes {schema.min_input} to {schema.max_input} inputs in opset {region.opset}, not {len(node.inputs)}",
             where=f"node {node.name}",
         )
+
+
+def _check_reads(node: Node, region: Region) -> None:
+    """Whatever the node reads is made by a node, handed in, or a constant."""
+    for tensor in node.inputs:
+        if not tensor.name or tensor.inputs or isinstance(tensor, Constant):
+            continue
+        if not any(tensor is given for part in region.workspace.regions for given in part.graph.inputs):
+            where = f"node {node.name or node.op}"
+            raise RewriteError("a rewrite reads what nobody makes", where=where, why=f"value {tensor.name}")
 
 
 def _same(tensor: Any, before: Fact, after: Fact) -> None:

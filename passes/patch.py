@@ -65,6 +65,7 @@ class Patch:
     renames    (new, old): the node that makes `new` makes `old`, a graph output, instead
     note       a word on what happens, for previews
     freed      bytes that go beside the constants the sources read: what stood in an attribute
+    standing   fresh values that became old ones: whoever means the fresh one afterwards means the old
     """
 
     rule: str
@@ -80,6 +81,7 @@ class Patch:
     born: int = 0
     taken: set[str] = field(default_factory=set)
     claimed: list[Any] = field(default_factory=list)
+    standing: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sources = self.sources or (self.anchor,)
@@ -156,11 +158,12 @@ class Patch:
 
         The output of a graph keeps its name: the node that makes `new` makes `old` instead where it may, else an Identity does.
         """
+        new = self.standing.get(new, new)
         for node in self.nodes:
             for k, tensor in enumerate(node.outputs):
                 if tensor is new and not tensor.inputs:
                     self._rename(new, old)
-                    node.outputs[k] = old
+                    node.outputs[k] = self.standing[new] = old
                     return
         merge = merging(self.region, old, new)
         if merge == "redirect":

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from exec.errors import RewriteError
-from exec.ir import Model, load
+from exec.ir import Model, Node, Variable, load
+from passes.base import Rewrite
 from passes.invariants import check_model, check_patch
+from passes.optimize import optimize
 from passes.patch import VALUE, Patch, merging
 from passes.pattern import ANY, any_, const, either, number, op, optional, scalar
 from passes.region import Region, Workspace
@@ -180,3 +182,29 @@ def test_two_previews_of_one_name_do_not_collide() -> None:
     region.flush()
     check_model(model)
     assert len({n.inputs[1].name for n in model.graph.nodes}) == 2
+
+
+def test_one_fresh_value_can_stand_for_two_outputs() -> None:
+    text = """g (uint8[N,4] c) => (uint8[N,4] y, uint8[N,4] z) { a = Transpose <perm = [1, 0]> (c)  b = Abs (a)
+        y = Transpose <perm = [1, 0]> (b)  z = Transpose <perm = [1, 0]> (b) }"""
+    result = optimize(load(model_of(text, 17)), "move-transpose-down", verify=False)
+    check_model(result.model)
+    assert result.report.applied
+    assert [t.name for t in result.model.graph.outputs] == ["y", "z"]
+
+
+def test_a_patch_that_reads_what_nobody_makes_is_undone() -> None:
+    class Dangles(Rewrite):
+        id = "dangles"
+        roots = ("Abs",)
+
+        def at(self, node: Node, region: Region) -> Patch:
+            patch = self.patch(region, node)
+            patch.add("Relu", [Variable("nowhere", np.float32, [4])], out=node.outputs[0])
+            return patch
+
+    report = optimize(
+        load(model_of("g (float[4] x) => (float[4] y) { y = Abs (x) }", 17)), "safe", rules=[Dangles()]
+    ).report
+    assert [u.rule for u in report.undone] == ["dangles"]
+    assert "reads what nobody makes" in report.undone[0].reason

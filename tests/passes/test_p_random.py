@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -285,7 +286,12 @@ def interface(model: onnx.ModelProto) -> Any:
     return [[(v.name, v.type.SerializeToString()) for v in side] for side in (model.graph.input, model.graph.output)]
 
 
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+SETTINGS = settings(
+    max_examples=int(os.environ.get("OWB_EXAMPLES", "60")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+)
 
 
 @SETTINGS
