@@ -92,6 +92,9 @@ class Bridge:
         except BenchError as error:
             failed = JobFailed(job.kind, error)
             self._finish(job, lambda: self.app.post_message(failed))
+        except PermissionError as error:
+            denied = JobFailed(job.kind, BenchError(f"{job.text}: not allowed", why=str(error)))
+            self._finish(job, lambda: self.app.post_message(denied))
         except Exception as error:  # a bug of ours must not take the screen down; it is shown whole
             wrapped = BenchError(
                 f"{job.text}: {type(error).__name__}",

@@ -95,7 +95,9 @@ class History:
         step = Step(self._describe(model, snapshot, self.tip + 1, title), command, python, options, report, snapshot)
         self.steps.append(step)
         self.tip += 1
-        self._remember(self.tip, model)
+        self._remember(
+            self.tip, snapshot.restore()
+        )  # the next step begins as one from a file, an undo or another process would
         return step
 
     def undo(self) -> StateInfo | None:

@@ -116,7 +116,10 @@ def replay(
     progress: Progress | None = None,
     cancel: Cancel | None = None,
 ) -> Replay:
-    """Run the steps in order; `folder` is where the recipe lies, and no data is read from outside it."""
+    """Run the steps in order; `folder` is where the recipe lies, and no data is read from outside it.
+
+    Each step begins as if the one before had been written to a file, so that a recipe gives the bytes its session gave.
+    """
     reports = []
     for number, step in enumerate(recipe.step):
         check(cancel, "the recipe")
@@ -132,7 +135,7 @@ def replay(
 
             options = {k: v for k, v in msgspec.structs.asdict(step).items() if k not in ("data", "mode")}
             done = quantize(model, step.mode, _inside(Path(folder), step.data), cancel=cancel, **options)
-        model = done.model
+        model = done.model.snapshot().restore() if number + 1 < len(recipe.step) else done.model
         reports.append(done.report)
     return Replay(model, tuple(reports))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import workbench as wb
 from exec.errors import BenchError, Cancelled
 from exec.ir import load
 from tui.child import Child
@@ -108,3 +111,26 @@ def test_a_crash_there_is_a_message_here(worked: tuple[Bench, Child]) -> None:
         bench.profile("A", runs=100_000, progress=die)
     assert "SIGKILL" in caught.value.why
     assert bench.profile("A", runs=3).nodes
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in a process"])
+@pytest.mark.parametrize("turned", [False, True], ids=["straight", "after undo"])
+def test_a_recipe_of_two_steps_gives_the_bytes_its_session_gave(tmp_path: Path, elsewhere: bool, turned: bool) -> None:
+    from workbench.recipe import read_recipe, replay
+
+    path = Path(shutil.copy(sample("digits_cnn.onnx"), tmp_path / "m.onnx"))
+    bench = Bench(path)
+    child = Child(bench) if elsewhere else None
+    bench.runner = child
+    try:
+        bench.optimize("default")
+        if turned:
+            bench.undo()
+            bench.redo()
+        bench.quantize()
+    finally:
+        if child is not None:
+            child.close()
+    saved, recipe = bench.save(tmp_path / "saved.onnx"), bench.save_recipe(tmp_path / "saved.toml")
+    replay(read_recipe(recipe), wb.load(path), folder=tmp_path).model.save(tmp_path / "again.onnx")
+    assert (tmp_path / "again.onnx").read_bytes() == saved.read_bytes()
