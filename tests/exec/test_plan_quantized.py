@@ -10,6 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
+from exec.compiled import available
+from exec.ir import load
+from exec.session import Session
+
 SEEDS = st.integers(0, 1 << 16)
 ONE_STEP = 1 / 255
 """A result at the middle between two bytes may go either way."""
@@ -186,3 +190,48 @@ def test_products_of_bytes_are_exact(
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in feeds.items()
     )
     agree(model, feeds, engine="reference", fuse=(True,), tolerance=0.0)
+
+
+@settings(max_examples=25)
+@given(kind=st.sampled_from([np.uint8, np.int8]), channels=st.sampled_from([2, 8, 300]), outputs=st.sampled_from([2, 8]), kernel=st.integers(1, 3),
+       stride=st.integers(1, 2), group=st.sampled_from([1, 2]), per_channel=st.booleans(), biased=st.booleans(), zeros=st.booleans(), extreme=st.booleans(), seed=SEEDS)  # fmt: skip
+def test_qlinear_conv_is_exact_but_for_ties(
+    kind: Any, channels: int, outputs: int, kernel: int, stride: int, group: int, per_channel: bool, biased: bool, zeros: bool, extreme: bool, seed: int, proto: Any
+) -> None:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    limits = np.iinfo(kind)
+    x = rng.integers(limits.max - 3 if extreme else limits.min, limits.max + 1, (2, channels, 5, 6)).astype(kind)
+    w = rng.integers(120 if extreme else -128, 128, (outputs, channels // group, kernel, kernel)).astype(np.int8)
+    weights: dict[str, Any] = {
+        "xs": np.float32(0.02), "xz": kind(limits.min if extreme else 7), "w": w,
+        "ws": rng.uniform(0.001, 0.02, outputs if per_channel else ()).astype(np.float32),
+        "wz": (rng.integers(-9, 9, outputs if per_channel else ()) * zeros).astype(np.int8),
+        "ys": np.float32(0.002 * channels * kernel), "yz": kind(3), "b": rng.integers(-5000, 5000, outputs).astype(np.int32),
+    }  # fmt: skip
+    names = ["x", *(n for n in weights if n != "b" or biased)]
+    model = proto("g (float x) => (uint8 y) { y = Identity(x) }", **{n: np.asarray(v) for n, v in weights.items()})
+    del model.graph.node[:], model.graph.input[:], model.graph.output[:]
+    pad = kernel // 2
+    node = helper.make_node("QLinearConv", names, ["y"], strides=[stride] * 2, pads=[pad] * 4, group=group)
+    model.graph.node.append(node)
+    model.graph.input.append(helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape))
+    model.graph.output.append(helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(x.dtype), None))
+    column = (-1, 1, 1)
+    spread = [
+        np.broadcast_to(weights[n].astype(np.float64).reshape(-1), (outputs,)).reshape(column) for n in ("ws", "wz")
+    ]
+    padded = np.pad(x.astype(np.float64) - float(weights["xz"]), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(2, 3))[:, :, ::stride, ::stride]
+    parts = windows.reshape(2, group, channels // group, *windows.shape[2:])
+    centred = (w.astype(np.float64) - spread[1].reshape(-1, 1, 1, 1)).reshape(
+        group, -1, channels // group, kernel, kernel
+    )
+    total = np.einsum("ngchwij,gocij->ngohw", parts, centred).reshape(2, outputs, *windows.shape[2:4])
+    if biased:
+        total = total + weights["b"].reshape(column)
+    exact = total * (np.float64(weights["xs"]) * spread[0] / np.float64(weights["ys"]))
+    want = np.clip(np.rint(exact) + 3, limits.min, limits.max)
+    tie = np.abs(np.abs(exact - np.floor(exact)) - 0.5) < 1e-6 * np.maximum(np.abs(exact), 100)
+    for kernels in ("numpy", "compiled") if available() else ("numpy",):
+        got = Session(load(model), kernels=kernels).run({"x": x})["y"].astype(np.float64)
+        assert np.all(np.abs(got - want) <= tie), kernels

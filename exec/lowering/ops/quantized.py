@@ -179,10 +179,10 @@ def conv_integer(b: Builder, unit: Unit) -> bool:
 
         if convolve(b, b.new(unit.outputs[0]), x, zero, w, zeros, g, group):
             return True
-    centred = _centred_weights(b, w, zeros, 0)
+    centred = centred_weights(b, w, zeros, 0)
     if int(np.abs(centred.reshape(len(centred), -1)).sum(axis=1).max()) * 255 >= EXACT:
         return False
-    carrier = _centred(b, x, zero)
+    carrier = centred_input(b, x, zero)
     result = b.scratch(b.units.specs[unit.outputs[0]].shape)
     c = Convolution(carrier, result, centred, centred, None, g, group)
     if group > 1 and w.shape[1] == 1:
@@ -193,7 +193,7 @@ def conv_integer(b: Builder, unit: Unit) -> bool:
     return True
 
 
-def _centred_weights(b: Builder, w: Array, zeros: Array | None, axis: int) -> Array:
+def centred_weights(b: Builder, w: Array, zeros: Array | None, axis: int) -> Array:
     recipe = ("centred", None if zeros is None else zeros.tobytes())
 
     def make() -> Array:
@@ -208,7 +208,7 @@ def _centred_weights(b: Builder, w: Array, zeros: Array | None, axis: int) -> Ar
     return found
 
 
-def _centred(b: Builder, x: Slot, zero: Slot | None) -> Slot:
+def centred_input(b: Builder, x: Slot, zero: Slot | None) -> Slot:
     """x − zero point in float32."""
     carrier = b.scratch(x.shape)
     b.emit(_centre, carrier, x, *(() if zero is None else (zero,)))
@@ -240,7 +240,7 @@ def matmul_integer(b: Builder, unit: Unit) -> bool:
         return False
     depth = EXACT // (255 * 255) - 1
     cuts = [slice(k, min(k + depth, x.shape[-1])) for k in range(0, x.shape[-1], depth)]
-    _in_parts(b, b.new(unit.outputs[0]), _centred(b, x, zeros[0]), _centred(b, y, zeros[1]), cuts)
+    _in_parts(b, b.new(unit.outputs[0]), centred_input(b, x, zeros[0]), centred_input(b, y, zeros[1]), cuts)
     return True
 
 
@@ -257,18 +257,18 @@ def _by_integer_weight(b: Builder, unit: Unit, x: Slot, w: Array, zero: Slot | N
 
         if multiply(b, result, flat, zero, w, zeros):
             return True
-    centred = _centred_weights(b, w, zeros, 1)
-    cuts = _exact_cuts(centred)
+    centred = centred_weights(b, w, zeros, 1)
+    cuts = exact_cuts(centred)
     if len(cuts) == 1:
         carried = b.scratch(result.shape)
-        product(b, carried, _centred(b, flat, zero), centred, transposed=False)
+        product(b, carried, centred_input(b, flat, zero), centred, transposed=False)
         b.emit(_whole, result, carried)
     else:
-        _in_parts(b, result, _centred(b, flat, zero), b.constant(centred), cuts)
+        _in_parts(b, result, centred_input(b, flat, zero), b.constant(centred), cuts)
     return True
 
 
-def _exact_cuts(weights: Array) -> list[slice]:
+def exact_cuts(weights: Array) -> list[slice]:
     """Parts of the rows of (K, N) weights whose products with bytes sum exactly in float32."""
     reach = np.abs(weights).astype(np.int64) * 255
     cuts, start, total = [], 0, np.zeros(weights.shape[1], np.int64)
