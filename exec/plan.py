@@ -64,6 +64,7 @@ class Plan:
         packs: Packs,
         options: Options,
         watched: Collection[int] = (),
+        fleeting: bool = False,
     ) -> None:
         self.outputs = list(outputs)
         self.watched = frozenset(watched)
@@ -71,6 +72,8 @@ class Plan:
         self.slots = Slots()
         self.observer: Observer | None = None
         units = Units(trace, [*outputs, *watched], packs, CARRIED)
+        if fleeting:
+            units.kept = frozenset(outputs)
         carry_wide(units)
         self.narrow = units.narrow
         if options.fuse:

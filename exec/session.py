@@ -159,7 +159,7 @@ class Session:
 
             for number, value in made.items():
                 observe(number, value)
-            plan = self.plan(given, (), watched=[n for n in wanted.values() if n not in given])
+            plan = self.plan(given, (), watched=[n for n in wanted.values() if n not in given], fleeting=True)
             constants = [n for n in names_of if n in plan.known]
             for number in constants:
                 observe(number, plan.known[number])
@@ -186,6 +186,14 @@ class Session:
             given = self._given(feeds)
             yield self.plan(given, list(self._wanted(None).values()), cancel=cancel), given
 
+    def traced(self, feeds: Mapping[str, Value], *, cancel: Cancel | None = None) -> Trace:
+        """Types, shapes and known values for these inputs; no plan is made and no weight packed."""
+        with self._lock:
+            self._restart(feeds)
+            given = self._given(feeds)
+            fixed = self._fixed(given)
+            return self._trace(self._signature(given, fixed), given, fixed, cancel)
+
     def trace_of(self, given: Mapping[int, Value]) -> Trace:
         """The trace behind the plan for these inputs."""
         fixed = self._fixed(given)
@@ -197,12 +205,16 @@ class Session:
         outputs: Sequence[int],
         *,
         watched: Collection[int] = (),
+        fleeting: bool = False,
         fuse: bool | None = None,
         cancel: Cancel | None = None,
     ) -> Plan:
-        """The plan for inputs like `given` (by value number) and these outputs; made at first sight, kept for later."""
+        """The plan for inputs like `given` (by value number) and these outputs; made at first sight, kept for later.
+
+        fleeting  the observer copies a watched value when it is told: its memory is free from the next step on
+        """
         fixed = self._fixed(given)
-        key = (self._signature(given, fixed), tuple(outputs), frozenset(watched), fuse)
+        key = (self._signature(given, fixed), tuple(outputs), frozenset(watched), fleeting, fuse)
         plan = self._plans.get(key)
         if plan is None:
             trace = self._trace(key[0], given, fixed, cancel)
@@ -210,7 +222,7 @@ class Session:
             inputs = {n: value for n, value in given.items() if n not in fixed}
             with blas_threads(self.threads), np.errstate(all="ignore"):
                 try:
-                    plan = Plan(trace, inputs, outputs, self.interpreter, self.packs, options, watched)
+                    plan = Plan(trace, inputs, outputs, self.interpreter, self.packs, options, watched, fleeting)
                 except MemoryError as error:
                     raise out_of_memory(error, "planning the run") from error
             self._plans[key] = plan

@@ -52,8 +52,7 @@ class Runner:
         if first is None:
             raise _nothing(self.samples)
         found = {t.name: tuple(t.shape) for n in self.model.graph.nodes for t in n.inputs if isinstance(t, Constant)}
-        with self.session.ready(first) as (_, given):
-            trace = self.session.trace_of(given)
+        trace = self.session.traced(first)
         specs = trace.specs
         found.update({trace.names[n]: s.shape for n, s in specs.items() if trace.names[n]})
         known = {trace.names[n]: v.shape for n, v in trace.known.items() if isinstance(v, np.ndarray)}
@@ -100,7 +99,7 @@ def _show(to: Sequence[Watcher], name: str, value: Value, number: int) -> None:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fV":
         return
     values = value.astype(np.float32) if value.dtype.kind == "V" else value
-    if values.size and np.isnan(values).any():
+    if values.size and np.isnan(values.min()):
         what = f"sample {number} makes NaN"
         raise QuantizationError(
             what, f"tensor {name}", "a range cannot be taken of it", "leave the sample out, or look at its inputs"

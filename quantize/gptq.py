@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from exec.arrays import Array
+from exec.threads import blas_threads
 from quantize.numerics import Params
 
 DAMPING = 0.01
 MOST_INPUTS = 1024
 MOST_ROWS = 4096  # of one sample: more say nothing new
-_OUTPUTS = 512
-_BLOCK = 16
+MOST_WEIGHTS = 1 << 22  # a larger matrix takes seconds, and single weights matter less in long sums
+_OUTPUTS = 256
+_BLOCK = 32
 
 
 class Products:
@@ -52,8 +54,16 @@ def rounded(matrix: Array, how: Params, products: Array) -> Array | None:
     products  [inputs, inputs]
     """
     inputs = matrix.shape[1]
-    if products.shape != (inputs, inputs) or inputs > MOST_INPUTS or not np.isfinite(products).all():
+    if products.shape != (inputs, inputs) or inputs > MOST_INPUTS or matrix.size > MOST_WEIGHTS:
         return None
+    if not np.isfinite(products).all():
+        return None
+    with blas_threads(1):  # the products are small: handing them to threads takes longer
+        return _rounded(matrix, how, products)
+
+
+def _rounded(matrix: Array, how: Params, products: Array) -> Array | None:
+    inputs = matrix.shape[1]
     h = products.astype(np.float64)
     dead = np.diag(h) == 0
     h[dead, dead] = 1.0

@@ -13,6 +13,7 @@ from exec.arrays import Array
 METHODS = ("auto", "minmax", "moving-average", "percentile", "entropy", "mse")
 FEW = 32_768  # elements below which a histogram says little: the extremes count
 BINS = 2048
+PART = 1 << 15  # elements at a time: they stay in the processor's cache
 PICTURE = 24  # parts of a histogram for people
 SENTINEL = 1e30  # beyond it a value is a mask's −inf written as a large number
 
@@ -42,14 +43,15 @@ class Observer(ABC):
         flat = values.reshape(-1)
         if flat.dtype != np.float32:
             flat = flat.astype(np.float32)
-        usual = np.abs(flat) < SENTINEL
-        if not usual.all():
+        low, high = (float(flat.min()), float(flat.max())) if flat.size else (0.0, 0.0)
+        if max(-low, high) >= SENTINEL:
+            usual = np.abs(flat) < SENTINEL
             self.seen.sentinels += int(flat.size - np.count_nonzero(usual))
             flat = flat[usual]
+            low, high = (float(flat.min()), float(flat.max())) if flat.size else (0.0, 0.0)
         self.seen.samples += 1
         self.seen.elements += flat.size
         if flat.size:
-            low, high = float(flat.min()), float(flat.max())
             self.seen.low, self.seen.high = min(self.seen.low, low), max(self.seen.high, high)
             self.collect(flat, low, high)
 
@@ -116,8 +118,13 @@ class Histogram(Observer):
             self.counts[BINS // 2] = zeros
         while top > self.reach:
             self._double()
-        place = np.clip(((flat / self.reach + 1.0) * (BINS / 2)).astype(np.int64), 0, BINS - 1)
-        self.counts += np.bincount(place, minlength=BINS)
+        half = np.float32(BINS / 2)
+        for first in range(0, flat.size, PART):
+            wide = flat[first : first + PART] * np.float32(half / self.reach)
+            wide += half
+            place = wide.astype(np.intp)
+            np.minimum(place, BINS - 1, out=place)
+            self.counts += np.bincount(place, minlength=BINS)
 
     def _double(self) -> None:
         folded = self.counts.reshape(-1, 2).sum(1)
@@ -204,6 +211,7 @@ class Judged(Histogram):
     Of a tensor with few elements the extremes are taken: its histogram says little.
     """
 
+    _TURNS = 3
     _SHARES = np.concatenate([np.linspace(1.0, 0.5, 11), np.linspace(0.45, 0.05, 9)])
 
     def __init__(self, curve: Callable[[Array], Array] | None = None, levels: int = 255) -> None:
@@ -219,13 +227,14 @@ class Judged(Histogram):
         want = centres if self.curve is None else self.curve(centres)
         lows = sorted({low * s for s in self._SHARES}) if low < 0 else [0.0]
         highs = sorted({high * s for s in self._SHARES}) if high > 0 else [0.0]
-        best, choice = np.inf, (low, high)
-        for lo in lows:
-            for hi in highs:
-                error = self._error(centres, weight, want, lo, hi)
-                if error < best:
-                    best, choice = error, (lo, hi)
-        return choice
+        lo, hi = low, high
+        for _ in range(self._TURNS):
+            before = lo, hi
+            hi = min(reversed(highs), key=lambda at: self._error(centres, weight, want, lo, at))
+            lo = min(lows, key=lambda at: self._error(centres, weight, want, at, hi))
+            if (lo, hi) == before:
+                break
+        return lo, hi
 
     def _error(self, centres: Array, weight: Array, want: Array, low: float, high: float) -> float:
         step = (high - low) / self.levels or 1.0
