@@ -10,6 +10,7 @@ from passes.base import Rewrite, Safety
 from passes.rules.contrib.fused_conv import FuseConvActivation
 from passes.rules.contrib.fused_matmul import FuseTransposeIntoMatMul
 from passes.rules.contrib.gelu import FuseContribGelu, FuseQuickGelu
+from passes.rules.contrib.multi_head import FuseMultiHeadAttention
 from passes.rules.contrib.skip_norm import FuseSkipLayerNorm
 from passes.rules.eliminate.dropout import EliminateDropout
 from passes.rules.eliminate.empty_concat import EliminateEmptyConcatInput
@@ -223,6 +224,9 @@ STAGES: tuple[tuple[type[Rewrite], ...], ...] = (INLINE, CLEAN, RECOGNISE, FUSE)
 OPT_IN: tuple[type[Rewrite], ...] = (FuseLpNorm, ReplaceViewByReshape)
 """In preset "aggressive" only."""
 
+CONTRIB_ATTENTION: tuple[type[Rewrite], ...] = (FuseMultiHeadAttention,)
+"""Of com.microsoft, before its parts are fused into something else."""
+
 CONTRIB: tuple[type[Rewrite], ...] = (
     FuseContribGelu,
     FuseQuickGelu,
@@ -239,7 +243,7 @@ PRESETS = ("default", "safe", "aggressive", "contrib")
 def rules() -> dict[str, type[Rewrite]]:
     """Every rewrite by id, in order."""
     found: dict[str, type[Rewrite]] = {}
-    for stage in (*STAGES, OPT_IN, CONTRIB):
+    for stage in (*STAGES, OPT_IN, CONTRIB_ATTENTION, CONTRIB):
         for rule in stage:
             found.setdefault(rule.id, rule)
     return found
@@ -265,7 +269,7 @@ def select(
         elif name:
             wanted.add(rule(name))
     wanted -= {rule(name) for name in skip}
-    stages = [[r() for r in stage if r in wanted] for stage in (*STAGES, OPT_IN, CONTRIB)]
+    stages = [[r() for r in stage if r in wanted] for stage in (*STAGES, OPT_IN, CONTRIB_ATTENTION, CONTRIB)]
     own = list(rules)
     return [stage for stage in [*stages, own] if stage]
 
@@ -277,4 +281,4 @@ def _preset(name: str) -> set[type[Rewrite]]:
         return {r for r in default if r.safety is Safety.EXACT}
     if name == "aggressive":
         return default | set(OPT_IN)
-    return default | set(CONTRIB) if name == "contrib" else default
+    return default | set(CONTRIB) | set(CONTRIB_ATTENTION) if name == "contrib" else default

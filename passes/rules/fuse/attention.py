@@ -62,22 +62,23 @@ class FuseAttention(Rewrite):
         for inner, outer in zip(chain, [node, *chain], strict=False):
             if not region.only_read_by(inner.outputs[0], outer):
                 return Refusal(f"the output of {inner.name or inner.op} is also read elsewhere", inner)
-        return self._write(node, chain, product, mask, scale, region)
+        return self.write(node, chain, product, mask, scale, region)
 
-    def _write(
+    def write(
         self, node: Node, chain: list[Node], product: Node, mask: Any, scale: float, region: Region
     ) -> Patch | Refusal | None:
+        """The patch for a softmax between two products."""
         scores, dtype = product.outputs[0], region.dtype(product.outputs[0])
         if mask is not None and (region.rank(mask) not in (2, 4) or region.dtype(mask) != dtype):
             return Refusal(f"the mask {mask.name} has not two or four axes of the scores' type", node)
         if mask is not None and not broadcasts_to(region.shape(mask), region.shape(scores)):
             return Refusal(f"the mask {mask.name} does not broadcast to the scores for certain", node)
-        if mask is not None and not (_has_rows(mask, scores, region) or _can_repeat_rows(mask, scores, region)):
+        if mask is not None and not (has_rows(mask, scores, region) or can_repeat_rows(mask, scores, region)):
             return Refusal(f"the mask {mask.name} has not one row per query for certain", node)
         q, turned, v = product.inputs[0], product.inputs[1], node.inputs[1]
         if not _same_heads(q, turned, v, region):
             return Refusal("queries, keys and values have not the same batch and heads for certain", node)
-        q, scale = _unscaled(q, scale, region, product)
+        q, scale = unscaled(q, scale, region, product)
         patch = self.patch(region, node, *chain)
         before = region.producer(turned, "Transpose")
         perm = None if before is None else perm_of(before, region)
@@ -86,26 +87,26 @@ class FuseAttention(Rewrite):
             k = before.inputs[0] if perm == [0, 1, 2, 3] else transpose(patch, before.inputs[0], perm)
         else:
             k = transpose(patch, turned, [0, 1, 3, 2])
-        if mask is not None and not _has_rows(mask, scores, region):
-            mask = _repeat_rows(patch, mask, region)
+        if mask is not None and not has_rows(mask, scores, region):
+            mask = repeat_rows(patch, mask, region)
         width = region.dim(q, 3)
         default = isinstance(width, int) and width > 0 and math.isclose(scale, 1 / math.sqrt(width), rel_tol=1e-7)
         patch.add("Attention", [q, k, v, mask], {} if default else {"scale": scale}, out=node.outputs[0])
         return patch
 
 
-def _has_rows(mask: Any, scores: Any, region: Region) -> bool:
+def has_rows(mask: Any, scores: Any, region: Region) -> bool:
     """Whether the mask has the scores' last two sizes: runtimes do not broadcast those."""
     return all(region.dim(mask, axis) == region.dim(scores, axis) for axis in (-2, -1))
 
 
-def _can_repeat_rows(mask: Any, scores: Any, region: Region) -> bool:
+def can_repeat_rows(mask: Any, scores: Any, region: Region) -> bool:
     """Whether one row stands for all queries and self-attention makes its length their number."""
     length = region.dim(scores, -1)
     return region.dim(mask, -2) == 1 and region.dim(mask, -1) == length == region.dim(scores, -2)
 
 
-def _repeat_rows(patch: Patch, mask: Any, region: Region) -> Any:
+def repeat_rows(patch: Patch, mask: Any, region: Region) -> Any:
     """The mask with its row repeated for each query; what several layers share is merged afterwards."""
     rank = region.rank(mask) or 0
     axes = patch.ints([*range(rank - 2), rank - 1, rank - 1], f"{mask.name}_axes")
@@ -123,7 +124,7 @@ def _scale(node: Node, region: Region) -> tuple[float, Any] | None:
     return None
 
 
-def _unscaled(q: Any, scale: float, region: Region, product: Node) -> tuple[Any, float]:
+def unscaled(q: Any, scale: float, region: Region, product: Node) -> tuple[Any, float]:
     """The query without a scale of its own."""
     scaled = region.producer(q, "Mul", "Div")
     found = None if scaled is None else _scale(scaled, region)

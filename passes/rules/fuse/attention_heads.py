@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from exec.ir import Node
@@ -39,7 +40,7 @@ class FuseAttentionHeads(Rewrite):
         )
         if turn is None or attention is None or len(attention.inputs) > 4 or len(attention.outputs) != 1:
             return None
-        parts = [self._merged(t, region) for t in attention.inputs[:3]]
+        parts = [split_heads(t, region) for t in attention.inputs[:3]]
         if any(p is None for p in parts):
             return Refusal("its heads are not split by a Reshape and a Transpose", attention)
         found = [p for p in parts if p is not None]
@@ -58,13 +59,14 @@ class FuseAttentionHeads(Rewrite):
         patch.add("Attention", [*(p[0] for p in found), *attention.inputs[3:]], attrs, out=node.outputs[0])
         return patch
 
-    def _merged(self, tensor: Any, region: Region) -> tuple[Any, int, list[Node]] | None:
-        """The value of three axes behind Transpose(Reshape(x)), its heads, and the two nodes."""
-        turn = region.producer(tensor, "Transpose")
-        split = None if turn is None or perm_of(turn, region) != SWAP else region.producer(turn.inputs[0], "Reshape")
-        if turn is None or split is None:
-            return None
-        x, shape = region.shape(split.inputs[0]), region.shape(split.outputs[0])
-        if x is None or shape is None or len(x) != 3 or len(shape) != 4 or not isinstance(shape[2], int):
-            return None
-        return (split.inputs[0], shape[2], [split, turn]) if x == (shape[0], shape[1], shape[2] * shape[3]) else None
+
+def split_heads(tensor: Any, region: Region, perm: Sequence[int] = SWAP) -> tuple[Any, int, list[Node]] | None:
+    """The value of three axes behind Transpose(Reshape(x)), its heads, and the two nodes."""
+    turn = region.producer(tensor, "Transpose")
+    split = None if turn is None or perm_of(turn, region) != list(perm) else region.producer(turn.inputs[0], "Reshape")
+    if turn is None or split is None:
+        return None
+    x, shape = region.shape(split.inputs[0]), region.shape(split.outputs[0])
+    if x is None or shape is None or len(x) != 3 or len(shape) != 4 or not isinstance(shape[2], int):
+        return None
+    return (split.inputs[0], shape[2], [split, turn]) if x == (shape[0], shape[1], shape[2] * shape[3]) else None
