@@ -50,11 +50,16 @@ def _looked_up(axis: int, out: Array, x: Array, indices: Array) -> Step:
 
 def _take(x: Array, indices: Array, axis: int, out: Array) -> None:
     """Negative indices count from the end; "clip" is numpy's only mode that needs no buffer, so bounds are checked here."""
-    size, low = x.shape[axis], int(indices.min())
-    if low < -size or int(indices.max()) >= size:
-        wrong = low if low < -size else int(indices.max())
-        raise ExecutionError(f"Gather reads index {wrong} of an axis of {size}")
-    np.take(x, indices if low >= 0 else indices % size, axis, out, "clip")
+    size = x.shape[axis]
+    ends = indices.ravel().tolist() if indices.size <= FEW else (int(indices.min()), int(indices.max()))
+    low, high = min(ends), max(ends)
+    if low < -size or high >= size:
+        raise ExecutionError(f"Gather reads index {low if low < -size else high} of an axis of {size}")
+    x.take(indices if low >= 0 else indices % size, axis, out, "clip")
+
+
+FEW = 16
+"""Numbers up to which Python finds the least and the largest sooner than numpy does."""
 
 
 def _taken(indices: Array, axis: int, out: Array, x: Array) -> Step:
