@@ -167,7 +167,7 @@ class PassesView(View):
             silent = sum(r.group == "silent" for r in found)
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
             change = f"{-gone:+d} nodes".replace("-", "−") if gone else "no node less"
-            detail = f"dry run of {len(found)} rules · {change}"
+            detail = f"{len(found)} rules tried · {change}"
             self.query_one("#rules", Pane).rule.name_pane("Passes", detail)
             bench = self.owb.bench
             if bench is not None and not bench.b and not any(r.places for r in found):
@@ -230,8 +230,9 @@ class PassesView(View):
     def _page_lines(self, width: int) -> list[Line]:
         rule, bench = self.current(), self.owb.bench
         if rule is None or self.report is None or bench is None:
-            waiting = " counting what each rule would do …" if self.report is None else " nothing under the cursor"
-            return [[], [(waiting, "dim")]]
+            if self.report is None:
+                return [[], [(" counting what each rule would do …", "dim")]]
+            return [[], [(" No rule finds anything in B.", "strong")], [], [(" E ", "focus"), ("shows all rules", "fg")], [(" R ", "focus"), ("another opset or preset", "fg")], [(" 7 ", "focus"), ("compares A and B", "fg")]]  # fmt: skip
         alone = bench.results.previews.get((bench.key("B"), rule.id))
         return page(rule.id, rules().get(rule.id), self.report, alone, self.place, width)
 
