@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from exec.errors import OptionError
-from exec.ir import load
+from exec.ir import Node, load
+from passes.base import Rewrite
 from passes.optimize import optimize
+from passes.patch import Patch
+from passes.region import Region
 from passes.selftest import model_of, report
 from passes.userrules import installed_rules, rules_in
 
@@ -72,3 +75,24 @@ def test_a_file_without_rules_or_with_an_error_is_named(tmp_path: Path) -> None:
 
 def test_no_package_here_brings_rules_of_its_own() -> None:
     assert installed_rules() == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ("int32[64] x) => (int32[64] y) <int32 t = {2}> { a = Abs (x)  y = Mul (a, t) }", "int32[64] x) => (int32[64] y) <int32 t = {2}> { y = Mul (x, t) }", "Abs"),
+        ("float[64] x) => (float[64] y) <float t = {1e9}> { a = Min (x, t)  y = Neg (a) }", "float[64] x) => (float[64] y) { y = Neg (x) }", "Min"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_is_wrong_for_some_numbers_fails_its_own_test(before: str, after: str, what: str) -> None:
+    class Drops(Rewrite):
+        id = "drops"
+        roots = (what,)
+        BEFORE, AFTER = f"g ({before}", f"g ({after}"
+
+        def at(self, node: Node, region: Region) -> Patch:
+            patch = self.patch(region, node)
+            patch.replace(node.outputs[0], node.inputs[0])
+            return patch
+
+    assert "the numbers differ" in report([Drops])["drops"]
