@@ -56,6 +56,7 @@ wheel: $(STAMP)
 
 # Everything: full corpora, and the fast tests on every other Python that is here.
 test-all: test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]' || echo "atheris has no wheel here: fuzzing by coverage is left out"
 	$(PYTEST) -m slow
 	$(BIN)/python tests/other_pythons.py
 

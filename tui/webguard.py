@@ -17,7 +17,7 @@ MOST_PAGES = 4
 """Pages open at one time: each is a process with a model of its own."""
 
 
-class GuardedServer(Server):  # type: ignore[misc]  # textual-serve has no types
+class GuardedServer(Server):
     """Serves one command, and answers only
 
     * requests whose Host is the address it was started for: a name that was bound to this machine later does not count;

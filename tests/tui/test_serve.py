@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +19,47 @@ from workbench.samples import sample
 aiohttp = pytest.importorskip("aiohttp", reason="owb serve needs the extra [web]")
 pytest.importorskip("textual_serve", reason="owb serve needs the extra [web]")
 
-from aiohttp import test_utils, web
-
-from tui.webguard import GuardedServer
-
-HOST = "127.0.0.1"
+Talk = Callable[[Any, str, str], Awaitable[None]]
+"""(session, address without a path, token)"""
 
 
-def with_server(command: str, talk: Callable[[GuardedServer, Any, str], Awaitable[None]]) -> None:
-    """Run a guarded server on a free port, and `talk` with it."""
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address that `owb serve` prints."""
+    model = tmp_path_factory.mktemp("models") / "m.onnx"
+    shutil.copy(sample("digits_cnn.onnx"), model)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "workbench.cli", "serve", str(model), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "Traceback" not in said
+
+
+def talk(address: str, script: Talk) -> None:
+    """Run a script of requests; the server may need a moment to listen."""
+    base, _, token = address.partition("/?token=")
 
     async def run() -> None:
-        port = test_utils.unused_port()
-        server = GuardedServer(command, HOST, port, "owb test")
-        runner = web.AppRunner(await server._make_app())
-        await runner.setup()
-        await web.TCPSite(runner, HOST, port).start()
-        try:
-            async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-                await talk(server, session, f"http://{HOST}:{port}")
-        finally:
-            await runner.cleanup()
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            for _ in range(100):
+                try:
+                    async with session.get(base):
+                        break
+                except aiohttp.ClientConnectorError:
+                    await asyncio.sleep(0.1)
+            await script(session, base, token)
 
     asyncio.run(run())
 
 
-def test_a_page_needs_the_token_the_host_and_the_origin() -> None:
-    async def talk(server: GuardedServer, session: Any, base: str) -> None:
+def test_a_page_needs_the_token_the_host_and_the_origin(served: str) -> None:
+    async def script(session: Any, base: str, token: str) -> None:
         async def status(path: str, **headers: str) -> int:
             async with session.get(base + path, headers=headers, allow_redirects=False) as response:
                 return int(response.status)
@@ -52,18 +67,18 @@ def test_a_page_needs_the_token_the_host_and_the_origin() -> None:
         assert await status("/") == 403
         assert await status("/static/css/xterm.css") == 403
         assert await status("/?token=guess") == 403
-        right = f"/?token={server.token}"
+        right = f"/?token={token}"
         assert await status(right, Host="rebound.example:80") == 403
         assert await status(right, Origin="http://elsewhere.example") == 403
         assert await status(right) == 303
         assert await status("/") == 200
         assert await status("/", Origin="null") == 403
 
-    with_server("true", talk)
+    talk(served, script)
 
 
-def test_a_websocket_without_token_or_from_elsewhere_is_refused() -> None:
-    async def talk(server: GuardedServer, session: Any, base: str) -> None:
+def test_a_websocket_without_token_or_from_elsewhere_is_refused(served: str) -> None:
+    async def script(session: Any, base: str, token: str) -> None:
         async def status(**headers: str) -> int:
             try:
                 async with session.ws_connect(f"{base}/ws", headers=headers):
@@ -72,37 +87,31 @@ def test_a_websocket_without_token_or_from_elsewhere_is_refused() -> None:
                 return int(error.status)
 
         assert await status(Origin=base) == 403
-        async with session.get(f"{base}/?token={server.token}"):
+        async with session.get(f"{base}/?token={token}"):
             pass
         assert await status() == 403
         assert await status(Origin="http://elsewhere.example") == 403
         assert await status(Origin=base, Host="rebound.example:80") == 403
         assert await status(Origin=base) == 101
 
-    with_server("true", talk)
+    talk(served, script)
 
 
-def test_the_page_is_the_workbench_and_starts_no_program(tmp_path: Path) -> None:
-    (tmp_path / "models").mkdir()
-    model = tmp_path / "models" / "m.onnx"
-    shutil.copy(sample("digits_cnn.onnx"), model)
-    command = shlex.join([sys.executable, "-P", "-m", "tui.served", str(model)])
-
-    async def talk(server: GuardedServer, session: Any, base: str) -> None:
-        async with session.get(f"{base}/?token={server.token}"):
+def test_the_page_is_the_workbench_and_starts_no_program(served: str) -> None:
+    async def script(session: Any, base: str, token: str) -> None:
+        async with session.get(f"{base}/?token={token}"):
             pass
         async with session.ws_connect(f"{base}/ws?width=120&height=36", headers={"Origin": base}) as page:
             seen = b""
 
-            async def until(words: bytes, seconds: float = 40.0) -> None:
+            async def until(words: bytes) -> None:
                 nonlocal seen
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(40):
                     while words not in seen:
                         message = await page.receive()
                         seen += message.data if isinstance(message.data, bytes) else str(message.data).encode()
 
-            await until(b"BatchNormalization")
-            await until(b"Opened in")
+            await until(b"OWB090")
             seen = b""
             await page.send_json(["stdin", ":"])
             await asyncio.sleep(0.5)
@@ -110,7 +119,18 @@ def test_the_page_is_the_workbench_and_starts_no_program(tmp_path: Path) -> None
             await until(b"not allowed")
             assert b"root:" not in seen
 
-    with_server(command, talk)
+    talk(served, script)
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "workbench.cli", "serve", str(sample("digits_cnn.onnx")), "--port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"port {port} cannot be had" in done.stderr
 
 
 ATTEMPTS = {
