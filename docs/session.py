@@ -127,7 +127,10 @@ def record(folder: Path, model: Path) -> list[Frame]:
         for key, text, said in STEPS:
             if key:
                 terminal.press(key)
-            frames.append(Frame(time.monotonic() - started, said, terminal.wait_for(text)))
+            screen = terminal.wait_for(text).replace(
+                str(folder), "~/models"
+            )  # a folder that will be gone is of no use to a reader
+            frames.append(Frame(time.monotonic() - started, said, screen))
             print(f"{frames[-1].at:6.1f} s  {said}", flush=True)
     finally:
         terminal.close()
