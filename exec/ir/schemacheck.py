@@ -136,7 +136,7 @@ def _check_known(node: Node, opset: int, findings: Findings) -> None:
     if is_known(node.op, domain):
         if not domain and node.op in _OF_ONNXRUNTIME:
             return
-        first = min(schema.since_version for schema in onnx.defs.get_all_schemas_with_history() if _is(schema, node))
+        first = _first_opset(node.op, domain)
         findings.error(
             "newer-op",
             _where(node),
@@ -148,8 +148,13 @@ def _check_known(node: Node, opset: int, findings: Findings) -> None:
         )
 
 
-def _is(schema: Any, node: Node) -> bool:
-    return bool(schema.name == node.op and schema.domain == (node.domain or ""))
+@lru_cache(maxsize=1024)
+def _first_opset(op: str, domain: str) -> int:
+    """The opset that brought an operator."""
+    opset = 1
+    while schema_of(op, opset, domain) is None:
+        opset += 1
+    return opset
 
 
 def _counts(what: str, given: int, least: int, most: int) -> str:

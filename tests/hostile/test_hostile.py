@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from corpus import ALL, Case
+from corpus.case import Case
+from corpus.every import ALL
 from corpus.external import SECRET
 
 SECONDS, MEGABYTES, ADDRESS_SPACE = 20, 450, 8 << 30

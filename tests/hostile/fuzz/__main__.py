@@ -13,8 +13,7 @@ import atheris
 with atheris.instrument_imports(include=["exec", "passes", "workbench"]):
     from fuzz.targets import MOST_BYTES, TARGETS, attempt
 
-from corpus import ALL
-
+from corpus.every import ALL
 from fuzz.mutation import mutate
 from fuzz.seeds import QUERIES, RECIPES
 

@@ -8,5 +8,3 @@ from corpus.case import Case
 ALL: tuple[Case, ...] = tuple(
     case for part in (wires, external, tensors, types, graphs, functions, folding, names) for case in part.cases()
 )
-
-__all__ = ["ALL", "Case"]
