@@ -65,7 +65,7 @@ class Sizes:
 
     def shape(self, tensor: Any, kind: str, roles: Roles) -> tuple[int, ...]:
         """The shape to make for an input; `kind` is its dtype's numpy kind."""
-        dims = tensor.shape if tensor.shape is not None else ()
+        dims: tuple[Any, ...] = tensor.shape if tensor.shape is not None else ()
         # an image with its colours last: height and width stand one axis earlier
         early = int(len(dims) == 4 and dims[3] in (1, 3, 4) and not (isinstance(dims[1], int) and dims[1] > 0))
         return tuple(self._size(tensor.name, k, d, len(dims), kind, roles, early) for k, d in enumerate(dims))
