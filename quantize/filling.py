@@ -31,8 +31,8 @@ def filled(graph: Graph, chosen: Chosen, shapes: Shapes, joining: Collection[str
         before = len(between)
         for choice in tuple(between):
             others = [c for c in between if c is not choice]
-            more = _converted(graph, [*chosen.taken, *between], shapes, joining, chosen.left)
-            less = _converted(graph, [*chosen.taken, *others], shapes, joining, chosen.left)
+            more = converted(graph, [*chosen.taken, *between], shapes, joining, chosen.left)
+            less = converted(graph, [*chosen.taken, *others], shapes, joining, chosen.left)
             if more >= less:
                 between = others
         if len(between) == before:
@@ -45,7 +45,7 @@ def filled(graph: Graph, chosen: Chosen, shapes: Shapes, joining: Collection[str
     )
 
 
-def _converted(
+def converted(
     graph: Graph, chosen: Sequence[Choice], shapes: Shapes, joining: Collection[str], left: Collection[str]
 ) -> int:
     """Elements that are quantized or dequantized between nodes."""

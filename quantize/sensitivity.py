@@ -81,14 +81,15 @@ def sensitivity(
 
 
 def ranked(
-    measured: Measured, judge: Judge, *, enough: Cancel | None = None, progress: Progress | None = None, cancel: Cancel | None = None
+    measured: Measured, judge: Judge, *, enough: Cancel | None = None, earliest: bool = False, progress: Progress | None = None, cancel: Cancel | None = None
 ) -> tuple[NodeSensitivity, ...]:  # fmt: skip
     """Each node that can be quantized alone, the most harmful first.
 
-    enough  asked before each node; once true the rest, which does the least work, is left out
+    enough    asked before each node; once true the rest is left out
+    earliest  begin at the input, where noise has most to go through, instead of with the largest
     """
     rows: list[NodeSensitivity] = []
-    possible = sorted(measured.chosen.possible, key=lambda c: -c.macs)
+    possible = list(measured.chosen.possible) if earliest else sorted(measured.chosen.possible, key=lambda c: -c.macs)
     taken = {c.node.name for c in measured.chosen.taken}
     measured = replace(measured, options=replace(measured.options, rounding="nearest"))
     for number, choice in enumerate(possible):
