@@ -352,7 +352,7 @@ class Bench:
         """What a slot's model is; once for a state."""
         key, model = self.key(slot), self.model(slot or self.shown)
         if key not in self.results.cards:
-            self.results.cards[key] = inspect(model)
+            self.results.cards[key] = inspect(model, work=False)
         return self.results.cards[key]
 
     def lookup(self, slot: str = "", *, complete: bool = False) -> Lookup:

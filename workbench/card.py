@@ -9,6 +9,10 @@ from pathlib import Path
 
 from exec.dtypes import dtype_name
 from exec.ir import Constant, Graph, Model, ValueInfo, Weight, walk
+from workbench.blocks import Block, repeated_blocks
+
+FEW_NODES = 5_000
+"""Up to so many nodes the shapes are inferred without being asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,31 @@ class Summary:
     depth: int
     quantization: str
     notes: tuple[Remark, ...]
+    blocks: tuple[Block, ...]
+    work: Work | None
 
 
-def inspect(model: Model) -> Summary:
-    """Describe `model` from its structure; no weight is read and nothing runs."""
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one run takes, from shapes alone.
+
+    macs              multiply-adds of convolutions, matrix products and recurrent layers
+    activation_bytes  values alive at one time, weights not counted
+    sizes             what was assumed for open sizes: {"batch": 1}
+    unknown_nodes     nodes whose outputs have no known size; they count as nothing
+    """
+
+    macs: int
+    activation_bytes: int
+    sizes: dict[str, int]
+    unknown_nodes: int
+
+
+def inspect(model: Model, *, work: bool | None = None) -> Summary:
+    """Describe `model` from its structure; no weight is read and nothing runs.
+
+    work  count multiply-adds and memory, which needs every shape; by default up to 5,000 nodes
+    """
     counts: Counter[tuple[str, str]] = Counter()
     constants = subgraphs = 0
     weights: dict[int, Constant] = {}
@@ -119,7 +144,16 @@ def inspect(model: Model) -> Summary:
         depth=_depth(model.graph),
         quantization=_quantization(counts),
         notes=tuple(Remark(n.code, n.where, n.message) for n in model.notes),
+        blocks=repeated_blocks([node.op for node in model.graph.nodes if node.op != "Constant" or node.domain]),
+        work=_work(model) if work or (work is None and sum(counts.values()) <= FEW_NODES) else None,
     )
+
+
+def _work(model: Model) -> Work:
+    from workbench.estimate import estimate
+
+    found = estimate(model)
+    return Work(found.macs, found.peak_bytes, found.sizes, found.unknown)
 
 
 def _graphs(graph: Graph) -> Iterator[Graph]:

@@ -11,7 +11,7 @@ from exec.cost import Cost, cost_of
 from exec.dtypes import BY_CODE
 from exec.errors import BenchError
 from exec.feeds import make_feeds
-from exec.ir import Constant, Model, no_gc
+from exec.ir import Constant, Model, no_gc, reads
 from exec.trace import Spec
 from workbench.editing import set_dims
 from workbench.nodes import NodeId, Shape, graphs
@@ -28,11 +28,15 @@ class Estimate:
     shapes  id(tensor) → (dtype, shape), open sizes open
     costs   of the nodes whose shapes are known once `sizes` are bound
     sizes   what was assumed for open sizes: {"batch": 1}
+    peak_bytes  of the values alive at one time in the main graph, in the order of its nodes, weights not counted; views count as copies
+    unknown     nodes of the main graph with an output of unknown size
     """
 
     shapes: dict[int, tuple[str, Shape | None]]
     costs: dict[NodeId, Cost]
     sizes: dict[str, int]
+    peak_bytes: int = 0
+    unknown: int = 0
 
     @property
     def macs(self) -> int:
@@ -46,15 +50,43 @@ def estimate(model: Model) -> Estimate:
         shapes = inferred(model)
         open_sizes = any(not isinstance(d, int) for t in model.inputs for d in t.shape or ())
         if not open_sizes:
-            return Estimate(shapes, _costs(model, shapes), {})
+            return Estimate(shapes, _costs(model, shapes), {}, *_alive(model, shapes))
         try:
             sizes = dict(make_feeds(model, check=False).sizes)
             open_dims = [(f"{t.name}:{k}", d) for t in model.inputs for k, d in enumerate(t.shape or ())]
             known_names = {name for pair in open_dims for name in pair}
             bound = set_dims(model, {k: v for k, v in sizes.items() if k in known_names})
         except BenchError:
-            return Estimate(shapes, _costs(model, shapes), {})
-        return Estimate(shapes, _costs(bound, inferred(bound)), sizes)
+            return Estimate(shapes, _costs(model, shapes), {}, *_alive(model, shapes))
+        known = inferred(bound)
+        return Estimate(shapes, _costs(bound, known), sizes, *_alive(bound, known))
+
+
+def _alive(model: Model, shapes: Known) -> tuple[int, int]:
+    """The peak of bytes alive, and the nodes whose outputs have no known size."""
+    graph = model.graph
+    last = {id(t): len(graph.nodes) for t in graph.outputs}
+    for index, node in enumerate(graph.nodes):
+        for tensor in reads(node):
+            if not isinstance(tensor, Constant):
+                last.setdefault(id(tensor), index)
+                last[id(tensor)] = max(last[id(tensor)], index)
+    sizes = {id(t): spec.nbytes for t in graph.inputs if (spec := _spec(t, shapes)) is not None}
+    dying: dict[int, list[int]] = {}
+    for key in sizes:
+        dying.setdefault(last.get(key, 0), []).append(key)
+    alive, unknown = sum(sizes.values()), 0
+    peak = alive
+    for index, node in enumerate(graph.nodes):
+        specs = [_spec(t, shapes) for t in node.outputs if t.name]
+        unknown += any(spec is None for spec in specs)
+        for tensor, spec in zip([t for t in node.outputs if t.name], specs, strict=True):
+            sizes[id(tensor)] = 0 if spec is None else spec.nbytes
+            alive += sizes[id(tensor)]
+            dying.setdefault(max(last.get(id(tensor), index), index), []).append(id(tensor))
+        peak = max(peak, alive)
+        alive -= sum(sizes[key] for key in dying.pop(index, ()))
+    return peak, unknown
 
 
 def _costs(model: Model, shapes: Known) -> dict[NodeId, Cost]:

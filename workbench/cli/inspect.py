@@ -20,9 +20,16 @@ from workbench.cli.output import emit, say
     metavar="SHARE",
     help="By how much a figure may have grown (0.01 is 1 %).",
 )
+@click.option(
+    "--work/--no-work",
+    default=None,
+    help="Count multiply-adds and memory, which needs every shape. [default: up to 5,000 nodes]",
+)
 @format_options
-def command(model: str, save_baseline: str | None, baseline: str | None, max_growth: float, format: str) -> int:
-    """Show what MODEL is: inputs, outputs, opsets, weights, operators.
+def command(
+    model: str, save_baseline: str | None, baseline: str | None, max_growth: float, work: bool | None, format: str
+) -> int:
+    """Show what MODEL is: inputs, outputs, opsets, weights, operators, multiply-adds, memory, repeated blocks.
 
     Nothing runs and no weight is read, so this is quick on any size. Exit 0; 1 if a figure grew beyond its baseline.
     """
@@ -30,13 +37,14 @@ def command(model: str, save_baseline: str | None, baseline: str | None, max_gro
     from workbench import baseline as kept
     from workbench.render.cards import card_tables
 
-    card = workbench.inspect(workbench.load(model))
+    card = workbench.inspect(workbench.load(model), work=work)
     emit(card, "summary", card_tables(card), format)
     figures = {
         "nodes": card.nodes,
         "constant_nodes": card.constant_nodes,
         "parameters": card.parameters,
         "weight_bytes": card.weight_bytes,
+        **({} if card.work is None else {"macs": card.work.macs}),
     }
     if save_baseline:
         kept.save_baseline(save_baseline, kept.Baseline("inspect", {k: float(v) for k, v in figures.items()}))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from workbench.card import Port, Summary
+from workbench.blocks import Block
+from workbench.card import FEW_NODES, Port, Summary
 from workbench.render import units
 from workbench.render.table import Column, Table
+from workbench.render.text import display_name
 
 
 def card_tables(card: Summary) -> list[Table]:
@@ -37,8 +39,31 @@ def _facts(card: Summary) -> Table:
         ("parameters", units.count(card.parameters)),
         ("weights", units.size(card.weight_bytes)),
         ("quantization", card.quantization),
+        *_work(card),
+        *_blocks(card),
     ]
     return Table(card.name, (Column("fact", ""), Column("value", "")), tuple(rows))
+
+
+def _work(card: Summary) -> list[tuple[str, str]]:
+    work = card.work
+    if work is None:
+        return [("MACs", f"not counted beyond {FEW_NODES:,} nodes: --work counts")]
+    assumed = ", ".join(f"{display_name(name)}={size}" for name, size in work.sizes.items())
+    left = f", {work.unknown_nodes} nodes of unknown size not counted" if work.unknown_nodes else ""
+    return [
+        ("MACs", units.count(work.macs) + (f" at {assumed}" if assumed else "") + left),
+        ("activations", f"{units.size(work.activation_bytes)} at most at one time"),
+    ]
+
+
+def _blocks(card: Summary) -> list[tuple[str, str]]:
+    def said(block: Block) -> str:
+        made_of = ", ".join(f"{display_name(op)} {n}" if n > 1 else display_name(op) for op, n in block.operators[:4])
+        more = ", …" if len(block.operators) > 4 else ""
+        return f"{block.times} × {block.nodes} nodes ({made_of}{more})"
+
+    return [("repeats" if k == 0 else "", said(block)) for k, block in enumerate(card.blocks)]
 
 
 def _ports(card: Summary) -> Table:
