@@ -30,10 +30,13 @@ from passes.region import Region
 from passes.ties import flips, moves
 
 MOST_ELEMENTS = 1 << 22
-SMALL = 1 << 16
+SMALL = 1 << 18
 """Elements that enter a patch which is always looked at, however often its rule was right."""
 
-LARGE = 1 << 18
+LONG = 18
+"""About what an open size is at most."""
+
+LARGE = 1 << 16
 """Elements that enter a patch which is looked at with ordinary values only."""
 
 OFTEN = 3
@@ -131,7 +134,7 @@ class RegionalVerifier:
 
     def _elements(self, tensor: Any, region: Region) -> int:
         shape = region.fact(tensor).shape or ()
-        return int(np.prod([max(1, evaluate(d, lambda name: 2)) for d in shape], dtype=np.int64))
+        return int(np.prod([max(1, evaluate(d, lambda name: LONG)) for d in shape], dtype=np.int64))
 
     def after(self, done: Applied, sighting: Sighting, rule: Rewrite) -> str:
         """How the new nodes differ from the old ones, or ""."""

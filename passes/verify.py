@@ -273,7 +273,7 @@ class Verifier:
             regions=witness.seen,
             of=witness.total,
             worst=witness.worst,
-            seconds=perf_counter() - self.began + witness.spent,
+            seconds=witness.spent,
             reason=self.reason,
         )
 
