@@ -12,6 +12,7 @@ import numpy as np
 from exec.arrays import Value
 from exec.dtypes import dtype_name
 from exec.engines import open_engine
+from exec.errors import FeedError
 from exec.ir import Model
 from exec.metrics import Difference, difference
 from exec.progress import Cancel, Progress, check, report
@@ -112,6 +113,13 @@ def compare(
         feeds, assumptions = made.values, made.assumptions
     given: Mapping[str, Value] = feeds
     wanted = {info.name for info in after.inputs}
+    if wanted - set(given):
+        raise FeedError(
+            f"B has inputs that A has not: {', '.join(sorted(wanted - set(given)))}",
+            f"A has {', '.join(info.name for info in before.inputs) or 'none'}",
+            "both models run on the same inputs",
+            "`owb diff` compares models by structure; `owb edit rename` gives an input another name",
+        )
     pairs = aligned_values(before, after)
     limit = default_tolerance(before, after) if tolerance is None else tolerance
     left, right = open_engine(before, engines[0]), open_engine(after, engines[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import pytest
 from onnx import parser
 
 from workbench import compare, load
@@ -45,3 +46,14 @@ def test_outputs_are_paired_by_name() -> None:
     before = load(two("y", "z", "y = Relu(x) z = Neg(x)"))
     assert compare(before, load(two("z", "y", "y = Relu(x) z = Neg(x)")), FEEDS).equal
     assert not compare(before, load(two("z", "y", "z = Relu(x) y = Neg(x)")), FEEDS).equal
+
+
+def test_models_of_different_inputs_are_told_apart_before_anything_runs() -> None:
+    def named(name: str) -> onnx.ModelProto:
+        text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[4] {name}) => (float[4] y) {{ y = Relu({name}) }}'
+        proto: onnx.ModelProto = parser.parse_model(text)
+        return proto
+
+    with pytest.raises(FeedError, match="B has inputs that A has not: image") as caught:
+        compare(load(named("x")), load(named("image")), FEEDS)
+    assert "A has x" in caught.value.where

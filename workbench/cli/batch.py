@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from workbench.cli.options import format_options
-from workbench.cli.output import emit, progress_bar
+from workbench.cli.output import emit, progress_bar, say
 
 
 @click.command()
@@ -23,6 +23,7 @@ from workbench.cli.output import emit, progress_bar
 @click.option(
     "--out", type=click.Path(file_okay=False), metavar="DIR", help="Where results go, as <model>-<recipe>.onnx."
 )
+@click.option("--report", type=click.Path(), metavar="FILE", help="Write the rows there as JSON, too.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
 @click.option(
     "--journal",
@@ -36,6 +37,7 @@ def command(
     models: tuple[str, ...],
     recipes: tuple[str, ...],
     out: str | None,
+    report: str | None,
     jobs: int,
     journal: str | None,
     cluster: str | None,
@@ -43,6 +45,7 @@ def command(
 ) -> int:
     """Replay every RECIPE on every one of MODELS, each in its own process, and print one table. Exit 1 if a task failed."""
     from workbench.batch import Row, run_batch, tasks_of
+    from workbench.render.json import to_json
     from workbench.render.table import Column, Table
 
     if out:
@@ -70,6 +73,9 @@ def command(
     )
     failed = sum(bool(r.error) for r in rows)
     emit({"rows": rows}, "batch", [Table("", columns, data, f"{len(rows)} tasks, {failed} failed")], format)
+    if report:
+        Path(report).write_text(to_json({"rows": rows}, "batch"), encoding="utf-8")
+        say(f"wrote {report}")
     return int(failed > 0)
 
 
