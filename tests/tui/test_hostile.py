@@ -25,6 +25,7 @@ from tui.views import registry
 NAMES = [
     "x[/]y", "x[/bold]y", "[red]x[/red]", "[@click=app.bell]n[/]", "[$primary]x[/]", "[link=file:///etc/passwd]n[/link]", "layers[0]", "a[b", "tail\\",
     "\x1b]0;pwn\x07", "\x1b[2J", "\x9b31m", "nul\x00", "\u202ertl", "new\nline", "tab\there", "cr\rx", "e" * 5000, "宽" * 9, "é\u0301\u0301\u0301\u0301", "{}%s",
+    "👩\u200d👧", "\u200bzero\u2066iso\u2069", "../../../pwn", "$(id)`id`;rm", "\nINFO forged\r", "[bold red]P[/] [/nope]",
 ]  # fmt: skip
 
 
@@ -41,6 +42,9 @@ def hostile(tmp_path: Path) -> Path:
         node.name, node.input[0] = name, last
         last = node.output[0] = f"{name}{k}"
     model.graph.output[0].name = last
+    model.graph.name = model.producer_name = model.doc_string = "\x1b]0;pwn\x07[/]\u202e"
+    model.metadata_props.add(key="k\x1b[2J", value="v[/]")
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "d\x1b[2J[/]"
     model.graph.initializer[0].name = node.input[1] = "w\x1b]0;pwn\x07[/]"
     for node in model.graph.node:
         node.input[1] = model.graph.initializer[0].name
@@ -61,11 +65,13 @@ def test_no_name_gets_through_any_screen_dialog_toast_or_clipboard(ui: Any, host
             app.go(name)
             await ui.settled(pilot, app)
             for _ in range(len(NAMES) if name == "graph" else 3):
-                await pilot.press("down", "y")
+                app.act("move.down")
+                app.act("copy.name")
+                await pilot.pause()
                 harmless(ui.text(app), 40)
-            for key in ("d", "R", "B", "O", "w"):
-                await pilot.press(key)
-                await ui.settled(pilot, app)
+            for action in ("explain.open", "run.options", "slot.choose", "file.open", "help.open"):
+                app.act(action)
+                await pilot.pause()
                 harmless(ui.text(app), 40)
                 while len(app.screen_stack) > 1:
                     await pilot.press("escape")
@@ -78,6 +84,46 @@ def test_no_name_gets_through_any_screen_dialog_toast_or_clipboard(ui: Any, host
         assert "x[/]y" in ui.text(app)
 
     ui.drive(script, hostile)
+
+
+def test_an_error_that_quotes_a_name_is_harmless(ui: Any, hostile: Path) -> None:
+    from exec.errors import BenchError
+
+    async def script(pilot: Any, app: Any) -> None:
+        for name in NAMES:
+            app.fail(BenchError(f"no kernel for {name}", f"node {name}", f"because {name}", f"rename {name}"))
+            await pilot.pause()
+            harmless(ui.text(app), 40)
+            assert "no kernel for" in ui.text(app)
+            await pilot.press("escape")
+
+    ui.drive(script, hostile)
+
+
+def test_a_weight_whose_name_is_a_path_is_written_beside_the_model(ui: Any, tmp_path: Path) -> None:
+    model = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }')  # fmt: skip
+    model.graph.initializer[0].name = model.graph.node[0].input[1] = "../../../pwn"
+    (tmp_path / "inside").mkdir()
+    path = tmp_path / "inside" / "m.onnx"
+    onnx.save(model, path)
+
+    async def script(pilot: Any, app: Any) -> None:
+        assert "wrote" in await ui.press(pilot, app, "3", "x", "enter")
+
+    ui.drive(script, path)
+    assert [p.suffix for p in (tmp_path / "inside").iterdir() if p != path] == [".npy"]
+    assert [p.name for p in tmp_path.iterdir()] == ["inside"]
+
+
+def test_rails_weights_and_both_models_hold_hostile_names(ui: Any, hostile: Path) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        harmless(await ui.press(pilot, app, "2", "t", "t", "j"), 24)
+        harmless(await ui.press(pilot, app, "4", "A", "enter"), 24)
+        if app.bench.b:
+            for key in ("b", "1", "2", "3", "8", "9"):
+                harmless(await ui.press(pilot, app, key), 24)
+
+    ui.drive(script, hostile, size=(80, 24))
 
 
 def test_the_drawing_holds_hostile_names(ui: Any, hostile: Path) -> None:
