@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import parser
 
+from exec.errors import FeedError
 from workbench import compare, load
 
 
