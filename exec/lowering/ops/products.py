@@ -78,9 +78,9 @@ def _by_weight(b: Builder, unit: Unit, x: Slot, w: Slot) -> bool:
 def _weighted(b: Builder, unit: Unit, out: Slot, x: Slot, weight: Array, *, transposed: bool) -> bool:
     """The product, and behind it what fusion merged into the unit; False where that cannot be added here.
 
-    One row is left to BLAS: a register tile of it waits for its own sums.
+    One or two rows are left to BLAS: a register tile of them waits for its own sums.
     """
-    if b.jit and out.dtype == np.float32 and (out.shape[0] > 1 or "epilogue" in unit.extra):
+    if b.jit and out.dtype == np.float32 and (out.shape[0] > 2 or "epilogue" in unit.extra):
         from exec.lowering.jit import products, tail
 
         bias = b.input(unit.inputs[2]) if unit.input(2) >= 0 else None
