@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).with_name("screens")
+MODEL = Path("samples/digits_cnn.onnx")
+"""From the project's folder: the pictures are the same wherever that lies."""
+
 APPLY = ("4", "A", "enter")
 RANK = ("5", "r", "enter")
 SHOTS = {
@@ -74,6 +77,11 @@ def same(lines: list[str], name: str, size: tuple[int, int], header: bool) -> No
     assert text == path.read_text(encoding="utf-8")
 
 
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+
+
 def full(ui: Any, steady: Any, name: str, size: tuple[int, int]) -> None:
     """A screen after its keys."""
 
@@ -84,7 +92,7 @@ def full(ui: Any, steady: Any, name: str, size: tuple[int, int]) -> None:
             await ui.settled(pilot, app)
         same(ui.text(app).splitlines(), name, size, len(app.screen_stack) == 1)
 
-    ui.drive(script, size=size)
+    ui.drive(script, MODEL, size=size)
 
 
 def busy(ui: Any, steady: Any, job: str, size: tuple[int, int]) -> None:
@@ -103,7 +111,7 @@ def busy(ui: Any, steady: Any, job: str, size: tuple[int, int]) -> None:
         assert "stopped" in ui.text(app)
         assert app.query_one("#header").right[0][0].strip() in ("saved", "● unsaved")
 
-    ui.drive(script, size=size)
+    ui.drive(script, MODEL, size=size)
 
 
 def failed(ui: Any, steady: Any, job: str, size: tuple[int, int]) -> None:
@@ -116,7 +124,7 @@ def failed(ui: Any, steady: Any, job: str, size: tuple[int, int]) -> None:
         await ui.press(pilot, app, "escape")
         assert len(app.screen_stack) == 1
 
-    ui.drive(script, size=size)
+    ui.drive(script, MODEL, size=size)
 
 
 @pytest.mark.parametrize("name", SHOTS)
