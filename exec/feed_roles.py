@@ -72,7 +72,7 @@ def roles_of(tensor: Any, functions: Mapping[tuple[str, str, str], Any]) -> Role
         if id(value) in seen:
             continue
         seen.add(id(value))
-        for node in value.outputs:
+        for node in dict.fromkeys(value.outputs):
             for position, read in enumerate(node.inputs):
                 if read is value:
                     pending.extend(_visit(node, position, untouched, roles, functions))

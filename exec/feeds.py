@@ -6,6 +6,7 @@ comparison all stand on inputs a model would really get.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -107,6 +108,9 @@ def _value(tensor: Any, shape: tuple[int, ...], roles: Roles, rng: np.random.Gen
 
 def _array(tensor: Any, shape: tuple[int, ...], roles: Roles, rng: np.random.Generator, said: list[str]) -> Array:
     name, lower, kind = tensor.name, tensor.name.lower(), _kind(tensor)
+    if len(shape) > 64 or math.prod(shape) * 8 >= 1 << 63:
+        said_shape = f"its shape is {list(shape)}" if len(shape) <= 8 else f"it has {len(shape)} axes"
+        raise FeedError(f"no array can be made for input '{name}'", why=said_shape, hint="give one with --inputs")
     dtype = np.dtype(np.float32) if tensor.dtype is None or isinstance(tensor.dtype, int) else np.dtype(tensor.dtype)
 
     def note(what: str) -> None:

@@ -278,7 +278,7 @@ class Session:
         if trace is None:
             tracer = Tracer(self.program, self.interpreter, cancel)
             self.interpreter.randomness.restart()
-            with blas_threads(self.threads), np.errstate(all="ignore"):
+            with blas_threads(self.threads), np.errstate(all="ignore"), counting(self.interpreter.footprint):
                 tracer.run({n: v for n, v in given.items() if n not in fixed}, fixed, ())
             trace = self._traces[key] = tracer.trace
             while len(self._traces) > MOST_PLANS:

@@ -13,6 +13,7 @@ from exec.arrays import Array
 METHODS = ("auto", "minmax", "moving-average", "percentile", "entropy", "mse")
 FEW = 32_768  # elements below which a histogram says little: the extremes count
 BINS = 2048
+TINY = float(np.finfo(np.float32).tiny)  # numbers below it have no bins: their scale would not be one
 PART = 1 << 15  # elements at a time: they stay in the processor's cache
 PICTURE = 24  # parts of a histogram for people
 SENTINEL = 1e30  # beyond it a value is a mask's −inf written as a large number
@@ -109,7 +110,7 @@ class Histogram(Observer):
 
     def collect(self, flat: Array, low: float, high: float) -> None:
         top = max(-low, high)
-        if top == 0.0:
+        if top < TINY:
             self.counts[BINS // 2] += flat.size
             return
         if self.reach == 0.0:

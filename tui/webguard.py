@@ -83,7 +83,7 @@ class GuardedServer(Server):
         if origin is not None and origin.lower() not in self._origins:
             return "the request comes from another site"
         given = request.query.get("token") or request.cookies.get(self.cookie) or ""
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
+        if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
             return "no token, or an old one: open the address that `owb serve` printed"
         return ""
 

@@ -221,7 +221,7 @@ def load(
     limits         how much memory a sparse weight may take when it is made dense
     """
     from exec.ir import opening
-    from exec.ir.contradiction import check_inference, report
+    from exec.ir.contradiction import check_inference, inferable
     from exec.ir.structure import check_model, refuse
 
     path = None
@@ -233,10 +233,10 @@ def load(
     else:
         proto, store = opening.open_proto(source, allow_outside, limits)
     findings = Findings()
-    refused = check_inference(proto)
+    as_it_was = inferable(proto)
     model = build(proto, store, path, findings)
     check_model(model, findings)
-    report(refused, findings)
+    check_inference(as_it_was, findings)
     model.notes = tuple(findings.notes)
     if strict:
         refuse(model)

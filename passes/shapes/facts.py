@@ -194,7 +194,7 @@ class Facts:
         )
         try:
             return self._call(call, node)
-        except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
             # the node's attributes and inputs do not fit its specification: it has no meaning to infer, and a run will say so
             return [Fact() for _ in range(count)]
 

@@ -70,6 +70,7 @@ def test_a_page_needs_the_token_the_host_and_the_origin(served: str) -> None:
         right = f"/?token={token}"
         assert await status(right, Host="rebound.example:80") == 403
         assert await status(right, Origin="http://elsewhere.example") == 403
+        assert await status("/", Cookie=f"owb_{base.rpartition(':')[2]}=\udcff") == 403
         assert await status(right) == 303
         assert await status("/") == 200
         assert await status("/", Origin="null") == 403

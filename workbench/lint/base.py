@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from exec.arrays import Array
 from exec.ir import Constant, Graph, Model, Node
+from exec.ir.weights import SparseWeight
 from workbench.nodes import Shape, graphs
 from workbench.shapes import inferred
 from workbench.tensors import constants
@@ -57,6 +61,12 @@ class Subject:
     def shapes(self) -> Mapping[int, tuple[str, Shape | None]]:
         """Inferred (dtype, shape) by id of the value."""
         return inferred(self.model)
+
+
+def stored_values(weight: Constant) -> Array:
+    """The values that a weight stores: of a sparse one those that are not zero, which is all a check of values needs."""
+    kept = weight._values
+    return np.asarray(kept.values.load() if isinstance(kept, SparseWeight) else weight.values)
 
 
 class Check:

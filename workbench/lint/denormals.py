@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from exec.errors import ExternalDataError
-from workbench.lint.base import Check, Finding, Subject
+from workbench.lint.base import Check, Finding, Subject, stored_values
 
 
 class Denormals(Check):
@@ -24,7 +24,7 @@ class Denormals(Check):
         tiny = np.finfo(np.float32).tiny
         for _, weight, _ in subject.weights:
             try:
-                values = np.asarray(weight.values)
+                values = stored_values(weight)
             except ExternalDataError:
                 continue
             if values.dtype == np.float32 and values.size:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-import numpy as np
-
 from exec.arrays import Array
 from exec.errors import ExternalDataError
 from workbench.alignment import sample
-from workbench.lint.base import Check, Finding, Subject
+from workbench.lint.base import Check, Finding, Subject, stored_values
 
 
 class DuplicateWeights(Check):
@@ -28,7 +26,7 @@ class DuplicateWeights(Check):
         for _, weight, _ in subject.weights:
             if weight.nbytes >= 1024:
                 try:
-                    values = np.asarray(weight.values)
+                    values = stored_values(weight)
                 except ExternalDataError:
                     continue
                 groups[values.dtype, values.shape, sample(values)].append((weight.name, values))

@@ -8,7 +8,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExternalDataError
-from workbench.lint.base import Check, Finding, Subject
+from workbench.lint.base import Check, Finding, Subject, stored_values
 
 
 class NonfiniteWeights(Check):
@@ -24,7 +24,7 @@ class NonfiniteWeights(Check):
     def look(self, subject: Subject) -> Iterator[Finding]:
         for _, weight, readers in subject.weights:
             try:
-                values = np.asarray(weight.values)
+                values = stored_values(weight)
             except ExternalDataError:
                 continue
             if values.dtype.kind not in "fV" or not values.size:

@@ -10,6 +10,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
+from exec.kernels.growth import fitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def padded(x: Array, w: Window, value: float = 0.0) -> Array:
     shape = x.shape[:lead] + tuple(b + s + g for b, s, g in zip(w.before, w.size, grow, strict=True))
     if min(*w.before, *grow) < 0:
         raise ExecutionError(f"negative pads {list(w.before)} are not run")
-    out = np.full(shape, value, x.dtype)
+    out = np.full(fitting(shape, x.dtype), value, x.dtype)
     inner(out, w.before, w.size)[...] = x
     return out
 

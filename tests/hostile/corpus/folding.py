@@ -102,6 +102,16 @@ def cases() -> Iterator[Case]:
     yield Case("fold/Loop that never ends", text("g (float[2] x) => (float[2] y) { go = Constant<value = bool {1}>() y = Loop(, go, x) <body = b (int64 i, bool c, float[2] v0) => (bool c1, float[2] v) { c1 = Identity(c) v = Add(v0, x) }> }"), CLEAN, BUDGET)  # fmt: skip
     yield Case("fold/a pattern that never ends", constant("s = Constant<value = string[1] {\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"}>() m = RegexFullMatch<pattern = \"(a+)+$\">(s) y = Cast<to = 1>(m)"), FINE, CLEAN)  # fmt: skip
     yield Case("fold/a shift by 70", constant("s = Constant<value = uint64[1] {1}>() t = Constant<value = uint64[1] {70}>() m = BitShift<direction = \"LEFT\">(s, t) y = Cast<to = 1>(m)"), FINE, CLEAN)  # fmt: skip
+    for equation in ("ij.->", "....->", "i.j->ij"):
+        yield Case(f"fold/Einsum of {equation}", constant(f'y = Einsum<equation = "{equation}">(x)'), CLEAN, CLEAN)
+    yield Case("fold/AveragePool of mostly padding", constant("y = AveragePool<kernel_shape = [20000, 20000], pads = [19999, 19999, 19999, 19999]>(x)", "float[A,B,C,D] y", PICTURE), CLEAN, BUDGET)  # fmt: skip
+    yield Case(
+        "fold/an input no array can be",
+        text("g (float[9223372036854775807] x) => (float[N] y) { y = Neg(x) }"),
+        CLEAN,
+        CLEAN,
+    )
+    yield Case("fold/one input read 20,000 times", constant("y = Concat<axis = 0>(" + ", ".join(["x"] * 20_000) + ")"))
     yield Case("fold/a small constant", constant(ints("s", 4) + "y = ConstantOfShape(s)"))
     yield Case("fold/a constant of 40 MB", constant(ints("s", 10_000_000) + "y = ConstantOfShape(s)"), FINE, BUDGET)
 
