@@ -17,6 +17,7 @@ from exec.arrays import Array, Value
 from exec.errors import BenchError, FeedError
 from exec.feed_roles import Roles, roles_of
 from exec.feed_sizes import PRESETS, STATE, Preset, Sizes
+from exec.kernels.growth import ask
 from exec.program import function_key
 from exec.session import Session, input_defaults
 
@@ -111,6 +112,7 @@ def _array(tensor: Any, shape: tuple[int, ...], roles: Roles, rng: np.random.Gen
     if len(shape) > 64 or math.prod(shape) * 8 >= 1 << 63:
         said_shape = f"its shape is {list(shape)}" if len(shape) <= 8 else f"it has {len(shape)} axes"
         raise FeedError(f"no array can be made for input '{name}'", why=said_shape, hint="give one with --inputs")
+    ask(math.prod(shape) * 8)
     dtype = np.dtype(np.float32) if tensor.dtype is None or isinstance(tensor.dtype, int) else np.dtype(tensor.dtype)
 
     def note(what: str) -> None:

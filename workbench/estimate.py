@@ -52,7 +52,7 @@ def estimate(model: Model) -> Estimate:
         if not open_sizes:
             return Estimate(shapes, _costs(model, shapes), {}, *_alive(model, shapes))
         try:
-            sizes = dict(make_feeds(model, check=False).sizes)
+            sizes = dict(make_feeds(model, check=False, count=0).sizes)
             open_dims = [(f"{t.name}:{k}", d) for t in model.inputs for k, d in enumerate(t.shape or ())]
             known_names = {name for pair in open_dims for name in pair}
             bound = set_dims(model, {k: v for k, v in sizes.items() if k in known_names})

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from corpus.every import ALL
 from fuzz.mutation import mutate
 from fuzz.seeds import QUERIES, RECIPES

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from corpus.case import Case
 from corpus.every import ALL
 from corpus.external import SECRET
