@@ -97,6 +97,8 @@ class Weight(LazyValues):
         if data is None:
             array = self._typed(row)
         else:
+            if row.field == "string_data":
+                raise InvalidModel(f"tensor {self.name!r} has strings as raw data", f"tensor {self.name!r}")
             needed = dtypes.stored_bytes(row.code, self.size)
             if len(data) != needed:
                 raise InvalidModel(
