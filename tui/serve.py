@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import sys
@@ -41,7 +42,18 @@ def serve(model: str, port: int, write: bool, public_url: str | None, theme: str
         raise OptionError(f"--public-url {public_url!r} is no address", hint="for example https://models.example:8443")
     workbench.load(model)  # what cannot be opened is said here, not on a page
     _ask_for(port)
-    words = [sys.executable, "-P", "-m", "tui.served", model, "--theme", theme, *(["--write"] if write else [])]
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "tui.served",
+        model,
+        "--server",
+        str(os.getpid()),
+        "--theme",
+        theme,
+        *(["--write"] if write else []),
+    ]
     server = GuardedServer(shlex.join(words), HOST, port, f"owb {model}", (public_url or "").rstrip("/") or None)
     click.echo(server.address)
     click.echo("Whoever has this address can look at the model's folder. Ctrl+C ends it.", err=True)
