@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exec.dtypes import dtype_name
+from exec.errors import BenchError
 from exec.ir import Constant, Graph, Model, ValueInfo, Weight, walk
 from workbench.blocks import Block, repeated_blocks
 
@@ -149,10 +150,14 @@ def inspect(model: Model, *, work: bool | None = None) -> Summary:
     )
 
 
-def _work(model: Model) -> Work:
+def _work(model: Model) -> Work | None:
+    """None where a weight that tells a shape cannot be read: the rest of the card still can."""
     from workbench.estimate import estimate
 
-    found = estimate(model)
+    try:
+        found = estimate(model)
+    except BenchError:
+        return None
     return Work(found.macs, found.peak_bytes, found.sizes, found.unknown)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import onnx
 from onnx import parser
@@ -56,3 +57,15 @@ def test_large_graphs_are_counted_when_asked() -> None:
     large = load(model(body, "(float[2,3] x) => (float[2,3] y)"))
     assert workbench.inspect(large).work is None
     assert workbench.inspect(large, work=True).work is not None
+
+
+def test_a_model_without_its_data_file_has_a_card_all_the_same(tmp_path: Path) -> None:
+    proto = model("y = Reshape(x, s)", "(float[2,3] x) => (float[3,2] y)")
+    shape = proto.graph.initializer.add(name="s", data_type=onnx.TensorProto.INT64, dims=[2])
+    shape.data_location = onnx.TensorProto.EXTERNAL
+    shape.external_data.add(key="location", value="gone.bin")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    card = workbench.inspect(load(path))
+    assert card.nodes == 1
+    assert any("gone.bin" in note.message or "gone.bin" in note.where for note in card.notes)

@@ -48,7 +48,8 @@ def _facts(card: Summary) -> Table:
 def _work(card: Summary) -> list[tuple[str, str]]:
     work = card.work
     if work is None:
-        return [("MACs", f"not counted beyond {FEW_NODES:,} nodes: --work counts")]
+        why = f"beyond {FEW_NODES:,} nodes: --work counts" if card.nodes > FEW_NODES else "a weight cannot be read"
+        return [("MACs", f"not counted, {why}")]
     assumed = ", ".join(f"{display_name(name)}={size}" for name, size in work.sizes.items())
     left = f", {work.unknown_nodes} nodes of unknown size not counted" if work.unknown_nodes else ""
     return [
