@@ -32,20 +32,20 @@ class Footprint:
     def __init__(self, limit: int | None = None) -> None:
         self.limit, self.alive = limit, 0
 
-    def made(self, values: list[Value], where: str) -> None:
-        """Count new values; raises `BudgetExceeded`."""
+    def made(self, values: list[Value]) -> None:
+        """Count new values; raises `BudgetExceeded`, to which whoever runs the node adds where."""
         for value in values:
             self.alive += size_of(value)
-        self.ask(0, where)
+        self.ask(0)
 
     def gone(self, value: Value) -> None:
         """A value that nobody reads any more."""
         self.alive -= size_of(value)
 
-    def ask(self, size: int, where: str = "") -> None:
+    def ask(self, size: int) -> None:
         """Raise `BudgetExceeded` if `size` more bytes are too many."""
         if self.limit is not None and self.alive + size > self.limit:
-            raise exceeded("bytes_alive", bytes_text(self.alive + size), bytes_text(self.limit), where)
+            raise exceeded("bytes_alive", bytes_text(self.alive + size), bytes_text(self.limit), "")
 
 
 def allowance(limits: Limits, given_bytes: int) -> int | None:

@@ -117,7 +117,7 @@ class Interpreter:
                 foreseen(operation.op, inputs)
             context = RunContext(operation, self.randomness, captured, self.evaluate, self.budget)
             results = [_tensor(value) for value in call(inputs, context)]
-            self.footprint.made(results, "")
+            self.footprint.made(results)
         except FAILURES as error:
             fail(error, operation, inputs)
         return results

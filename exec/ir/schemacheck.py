@@ -58,7 +58,7 @@ def contract(op: str, domain: str, opset: int) -> Contract | None:
 
 
 def check_node(node: Node, opset: int, findings: Findings, *, in_function: bool) -> None:
-    """Add what a node has against its schema at `opset`; an operator without one is told by `check_known`."""
+    """Add what a node has against its schema at `opset`; one that has none at this opset is either newer or nobody's."""
     proto = node._o
     if proto is None:
         return

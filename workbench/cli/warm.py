@@ -13,7 +13,7 @@ from workbench.cli.output import emit, progress_bar, say
 def command(format: str) -> None:
     """Compile every kernel of the extra [jit] and keep it on disk: later processes only read it.
 
-    Without it the first run of each kind of layer compiles its kernel, before anything is timed. An update of this package, of numba
+    Without `owb warm` the first run of each kind of layer compiles its kernel, before anything is timed. An update of this package, of numba
     or another CPU needs it again.
     """
     from exec.compiled import available

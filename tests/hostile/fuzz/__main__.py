@@ -25,8 +25,8 @@ def _mutator(data: bytes, most: int, seed: int) -> bytes:
     return mutate(data, rng, most)[:most]
 
 
-def void(_: object) -> None:
-    """atheris takes no answer."""
+def _once(target: str, data: bytes) -> None:
+    attempt(target, data)  # atheris wants no answer
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
     options = [f"-max_total_time={given.seconds}", f"-max_len={MOST_BYTES}", "-timeout=20", "-rss_limit_mb=2500", f"-artifact_prefix={given.found}/{given.target}-"]  # fmt: skip
     atheris.Setup(
         [sys.argv[0], *options, str(seeds)],
-        lambda data: void(attempt(given.target, data)),
+        lambda data: _once(given.target, data),
         **({"custom_mutator": _mutator} if is_model else {}),
     )
     atheris.Fuzz()
