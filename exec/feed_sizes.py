@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from exec.feed_roles import Roles
 ANONYMOUS = re.compile(r"^(|\?|-1|0|unk__\d+|None)$")
 """Names exporters write where they mean "unknown": two axes that share one are not thereby equal."""
 
+
+_SUM = re.compile(r"[\w.\s+*/()-]{1,200}", re.ASCII)
+"""What is read as arithmetic; any other symbol is a name."""
 
 STATE = re.compile(r"state|hidden|cache|past|^[hc]0?$")
 """Names of inputs that carry what an earlier run left."""
@@ -116,11 +120,13 @@ class Sizes:
 
     def _expression(self, symbol: str) -> int | None:
         """The value of "past_length + 1" where its parts are known, or become known as symbols of their own."""
-        if re.fullmatch(r"[\w.]+", symbol):
+        if re.fullmatch(r"[\w.]+", symbol) or not _SUM.fullmatch(symbol):
             return None
         try:
-            tree = ast.parse(symbol.replace("floor", ""), mode="eval").body
-        except SyntaxError:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)  # "2if" is a symbol like any other
+                tree = ast.parse(symbol.replace("floor", "").strip(), mode="eval").body
+        except (SyntaxError, MemoryError, RecursionError):
             return None
         return self._value(tree)
 
