@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,39 +95,72 @@ def _text(value: object) -> str:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
+def difference_in_parts(want: Iterable[Array], got: Iterable[Array]) -> Difference:
+    """The same of two numeric values of one type and shape that come in equal parts, in constant memory."""
+    sums = _Sums()
+    for a, b in zip(want, got, strict=True):
+        for start in range(0, a.size, _BLOCK):
+            sums.add(a[start : start + _BLOCK], b[start : start + _BLOCK])
+    return sums.result()
+
+
 def _numbers(want: Array, got: Array) -> Difference:
-    exact = want.dtype.kind in "biu"
-    signal = noise = dot = other = 0.0
-    largest = peak = 0.0
-    mismatches = 0
-    for start in range(0, want.size, _BLOCK):
-        a, b = _wide(want[start : start + _BLOCK]), _wide(got[start : start + _BLOCK])
-        both = np.isfinite(a) & np.isfinite(b)
-        if not both.all():
+    return difference_in_parts([want], [got])
+
+
+class _Sums:
+    """What a difference is made of, added up over parts."""
+
+    def __init__(self) -> None:
+        self.signal = self.noise = self.dot = self.other = 0.0
+        self.largest = self.peak = 0.0
+        self.mismatches = self.elements = 0
+
+    def add(self, want: Array, got: Array) -> None:
+        """Count two parts of equal size."""
+        a, b = _wide(want), _wide(got)
+        signal, other = _power(a), _power(b)
+        if not math.isfinite(signal + other):  # not one look at every element where all are finite
+            both = np.isfinite(a) & np.isfinite(b)
             same = (a == b) | (np.isnan(a) & np.isnan(b))
-            mismatches += int(np.count_nonzero(~both & ~same))
+            self.mismatches += int(np.count_nonzero(~both & ~same))
             a, b = np.where(both, a, 0.0), np.where(both, b, 0.0)
-        gap = np.abs(a - b)
-        if exact:
-            mismatches += int(np.count_nonzero(gap))
-        magnitude, found = np.abs(a), np.abs(b)
-        signal += float(np.square(magnitude).sum())
-        other += float(np.square(found).sum())
-        noise += float(np.square(gap).sum())
-        dot += float((a * b.conj()).real.sum())
-        largest = max(largest, float(gap.max(initial=0.0)))
-        peak = max(peak, float(magnitude.max(initial=0.0)))
-    sqnr = math.inf if noise == 0.0 else (10.0 * math.log10(signal / noise) if signal else -math.inf)
-    norm = math.sqrt(signal * other)
-    cosine = dot / norm if norm else float(signal == other)
-    return Difference(
-        sqnr,
-        min(cosine, 1.0),
-        largest,
-        largest / peak if peak else (math.inf if largest else 0.0),
-        mismatches,
-        want.size,
-    )
+            signal, other = _power(a), _power(b)
+        gap = a - b
+        if want.dtype.kind in "biu":
+            self.mismatches += int(np.count_nonzero(gap))
+        self.signal += signal
+        self.other += other
+        self.noise += _power(gap)
+        self.dot += float(np.einsum("i,i->", a, b.conj()).real)
+        self.largest = max(self.largest, _peak(gap))
+        self.peak = max(self.peak, _peak(a))
+        self.elements += want.size
+
+    def result(self) -> Difference:
+        """The difference of all parts so far."""
+        signal, noise, largest, peak = self.signal, self.noise, self.largest, self.peak
+        sqnr = math.inf if noise == 0.0 else (10.0 * math.log10(signal / noise) if signal else -math.inf)
+        norm = math.sqrt(signal * self.other)
+        cosine = self.dot / norm if norm else float(signal == self.other)
+        return Difference(
+            sqnr,
+            min(cosine, 1.0),
+            largest,
+            largest / peak if peak else (math.inf if largest else 0.0),
+            self.mismatches,
+            self.elements,
+        )
+
+
+def _power(part: np.ndarray[Any, np.dtype[Any]]) -> float:
+    return float(np.einsum("i,i->", part, part.conj()).real)
+
+
+def _peak(part: np.ndarray[Any, np.dtype[Any]]) -> float:
+    if part.dtype.kind == "c":
+        return float(np.abs(part).max(initial=0.0))
+    return max(float(part.max(initial=0.0)), -float(part.min(initial=0.0)))
 
 
 def _wide(part: Array) -> np.ndarray[Any, np.dtype[Any]]:

@@ -12,14 +12,11 @@ from collections import defaultdict, deque
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from exec.dtypes import dtype_name
 from exec.errors import ExternalDataError
 from exec.ir import Constant, Graph, Node
+from exec.ir.streaming import sampled
 from workbench.detail import default_texts, origin_of, value_text
-
-_SAMPLE_BYTES = 4096
 
 
 def align(before: Graph, after: Graph) -> dict[int, int]:
@@ -172,18 +169,6 @@ def _of_constant(tensor: Any) -> object:
     if not isinstance(tensor, Constant):
         return "outer" if tensor.name else "none"
     try:
-        return dtype_name(tensor.dtype), tuple(tensor.shape), sample(np.asarray(tensor.values))
+        return dtype_name(tensor.dtype), tuple(tensor.shape), sampled(tensor._values)
     except ExternalDataError:
         return dtype_name(tensor.dtype), tuple(tensor.shape), tensor.name
-
-
-def sample(values: Any) -> bytes:
-    """A digest of the first bytes, the last and a spread between."""
-    if values.dtype.kind == "O":
-        return _digest(*values.reshape(-1)[:64].tolist())
-    flat = values.reshape(-1)
-    if flat.nbytes > 2 * _SAMPLE_BYTES:
-        edge = _SAMPLE_BYTES // 2 // flat.itemsize
-        step = max(flat.size // 256, 1)
-        flat = np.concatenate([flat[:edge], flat[edge:-edge:step], flat[-edge:]])
-    return hashlib.blake2b(np.ascontiguousarray(flat).tobytes(), digest_size=12).digest()

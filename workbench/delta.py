@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from exec.dtypes import dtype_name
 from exec.errors import ExternalDataError
-from exec.ir import Constant, Model, Node, ValueInfo
-from exec.metrics import difference
+from exec.ir import Constant, Graph, Model, Node, ValueInfo
+from exec.ir.streaming import equal, parts
+from exec.metrics import Difference, difference, difference_in_parts
+from exec.progress import Cancel, Progress, report
+from exec.progress import check as stop_if
 from workbench.alignment import align, sources
 from workbench.detail import default_texts, value_text
 
@@ -74,16 +75,21 @@ class Delta:
         return not (self.added or self.removed or self.changed or self.weights or self.interface or self.model)
 
 
-def diff(before: Model, after: Model) -> Delta:
-    """Compare structure, attributes, weights, inputs, outputs and the model's own fields."""
+def diff(before: Model, after: Model, *, progress: Progress | None = None, cancel: Cancel | None = None) -> Delta:
+    """Compare structure, attributes, weights, inputs, outputs and the model's own fields.
+
+    Weights are read a part at a time; those that are the same bytes of the same file are not read.
+    """
     a, b = before.graph, after.graph
     pairs = align(a, b)
     origin = sources(a, b, pairs)
     value = _values(a.nodes, b.nodes, a.inputs, b.inputs, pairs)
     changed, renamed, weights = [], [], []
-    for k, j in sorted(pairs.items()):
+    for done, (k, j) in enumerate(sorted(pairs.items())):
+        stop_if(cancel, "the diff")
+        report(progress, done, len(pairs), "comparing nodes and weights")
         one, other = a.nodes[j], b.nodes[k]
-        what = _attribute_changes(one, other, after.opset) + _wiring_changes(one, other, value)
+        what = _node_changes(one, other, after.opset, value)
         if what:
             changed.append(Changed(_ref(one, j), _ref(other, k), tuple(what)))
         elif one.name != other.name:
@@ -129,18 +135,52 @@ def _values(
     return same
 
 
-def _attribute_changes(one: Node, other: Node, opset: int) -> list[str]:
+def _attribute_changes(one: Node, other: Node, opset: int, value: Mapping[int, int]) -> list[str]:
     out = []
     assumed = default_texts(other.op, other.domain, opset) if not other.domain else {}
     if one.domain != other.domain:
         out.append(f"domain {one.domain or 'ai.onnx'} → {other.domain or 'ai.onnx'}")
     for name in dict.fromkeys((*one.attrs, *other.attrs)):
         old, new = one.attrs.get(name), other.attrs.get(name)
+        if isinstance(old, Graph) and isinstance(new, Graph):
+            out += [f"{name}: {what}" for what in _body_changes(old, new, opset, value)]
+            continue
         texts = ["unset" if v is None else value_text(v) for v in (old, new)]
         meant = [assumed.get(name, t) if t == "unset" else t for t in texts]
         if meant[0] != meant[1]:
             out.append(f"attribute {name} {texts[0]} → {texts[1]}")
+        elif isinstance(old, (str, bytes, float, list, tuple)) and repr(old) != repr(new):
+            out.append(f"attribute {name} differs beyond {texts[0]}")
     return out
+
+
+def _body_changes(one: Graph, other: Graph, opset: int, outer: Mapping[int, int]) -> list[str]:
+    """What differs between two subgraphs or function bodies, one sentence each."""
+    pairs = align(one, other)
+    value = {**outer, **_values(one.nodes, other.nodes, one.inputs, other.inputs, pairs)}
+    out = []
+    for k, j in sorted(pairs.items()):
+        old, new = one.nodes[j], other.nodes[k]
+        label = _ref(new, k).name
+        out += [f"{label} {what}" for what in _node_changes(old, new, opset, value)]
+        for change in _weight_changes(old, new, label):
+            far = change.note or f"max difference {change.max_abs:.3g}"
+            out.append(f"{label} weight {change.before} → {change.after}, {far}")
+    gone = sorted(set(range(len(one.nodes))) - set(pairs.values()))
+    out += [f"{one.nodes[j].op} {_ref(one.nodes[j], j).name} is gone" for j in gone]
+    out += [f"{n.op} {_ref(n, k).name} is new" for k, n in enumerate(other.nodes) if k not in pairs]
+    if len(one.outputs) != len(other.outputs):
+        out.append(f"{len(one.outputs)} outputs → {len(other.outputs)}")
+    out += [
+        f"output {k} is {t.name} where it was {s.name}"
+        for k, (s, t) in enumerate(zip(one.outputs, other.outputs, strict=False))
+        if value.get(id(t), id(s)) != id(s)
+    ]
+    return out
+
+
+def _node_changes(one: Node, other: Node, opset: int, value: Mapping[int, int]) -> list[str]:
+    return _attribute_changes(one, other, opset, value) + _wiring_changes(one, other, value)
 
 
 def _wiring_changes(one: Node, other: Node, value: Mapping[int, int]) -> list[str]:
@@ -157,26 +197,32 @@ def _wiring_changes(one: Node, other: Node, value: Mapping[int, int]) -> list[st
 
 
 def _weight_changes(one: Node, other: Node, name: str) -> list[WeightChange]:
+    pairs = [*zip(one.inputs, other.inputs, strict=False)]
+    pairs += [(old, other.attrs.get(key)) for key, old in one.attrs.items()]
     out = []
-    for s, t in zip(one.inputs, other.inputs, strict=False):
-        if isinstance(s, Constant) and isinstance(t, Constant) and s._values is not t._values:
+    for s, t in pairs:
+        if isinstance(s, Constant) and isinstance(t, Constant):
+            labels = s.name or one.outputs[0].name, t.name or other.outputs[0].name
             try:
-                gap = difference(np.asarray(s.values), np.asarray(t.values))
+                gap = _gap(s, t)
             except ExternalDataError as error:
-                out.append(WeightChange(name, s.name, t.name, None, None, error.what))
+                out.append(WeightChange(name, *labels, None, None, error.what))
                 continue
-            if not gap.equal:
-                out.append(
-                    WeightChange(
-                        name,
-                        s.name,
-                        t.name,
-                        None if gap.note else gap.max_abs,
-                        None if gap.note else gap.sqnr_db,
-                        gap.note,
-                    )
-                )
+            if gap is not None:
+                far, ratio = (None, None) if gap.note else (gap.max_abs, gap.sqnr_db)
+                out.append(WeightChange(name, *labels, far, ratio, gap.note))
     return out
+
+
+def _gap(one: Constant, other: Constant) -> Difference | None:
+    """How far two weights are apart; None where nothing differs."""
+    if equal(one._values, other._values):
+        return None
+    if one.dtype == object or one.dtype != other.dtype or one.shape != other.shape:
+        found = difference(one.values, other.values)
+    else:
+        found = difference_in_parts(parts(one._values), parts(other._values))
+    return None if found.equal else found
 
 
 def _interface(before: Model, after: Model) -> list[str]:
@@ -208,6 +254,15 @@ def _model_fields(before: Model, after: Model) -> list[str]:
         old, new = getattr(before.graph, field), getattr(after.graph, field)
         if old != new:
             out.append(f"{field} {old!r} → {new!r}")
-    if len(before.graph.functions) != len(after.graph.functions):
-        out.append(f"{len(before.graph.functions)} functions → {len(after.graph.functions)}")
+    return out + _function_changes(before, after)
+
+
+def _function_changes(before: Model, after: Model) -> list[str]:
+    old, new = ({(f.domain, f.name): f for f in m.graph.functions} for m in (before, after))
+    out = [f"function {d}::{n} is gone" for d, n in old if (d, n) not in new]
+    out += [f"function {d}::{n} is new" for d, n in new if (d, n) not in old]
+    for (domain, name), body in new.items():
+        if (domain, name) in old:
+            changes = _body_changes(old[domain, name], body, after.opset, {})
+            out += [f"function {domain}::{name}: {what}" for what in changes]
     return out

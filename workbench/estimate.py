@@ -14,7 +14,7 @@ from exec.feeds import make_feeds
 from exec.ir import Constant, Model, no_gc, reads
 from exec.trace import Spec
 from workbench.editing import set_dims
-from workbench.nodes import NodeId, Shape, graphs
+from workbench.nodes import NodeId, Shape, graphs, weight_of
 from workbench.shapes import inferred
 
 _NUMPY = {row.name: row.numpy for row in BY_CODE.values()}
@@ -78,6 +78,8 @@ def _alive(model: Model, shapes: Known) -> tuple[int, int]:
     alive, unknown = sum(sizes.values()), 0
     peak = alive
     for index, node in enumerate(graph.nodes):
+        if node.op == "Constant" and not node.domain:
+            continue  # a weight, like an initializer
         specs = [_spec(t, shapes) for t in node.outputs if t.name]
         unknown += any(spec is None for spec in specs)
         for tensor, spec in zip([t for t in node.outputs if t.name], specs, strict=True):
@@ -102,7 +104,7 @@ def _costs(model: Model, shapes: Known) -> dict[NodeId, Cost]:
     for path, graph in graphs(model):
         for index, node in enumerate(graph.nodes):
             inputs = [spec(t) for t in node.inputs]
-            fixed = [isinstance(t, Constant) for t in node.inputs]
+            fixed = [weight_of(t) is not None for t in node.inputs]
             cost = cost_of(node.op, node.attrs, inputs, [spec(t) for t in node.outputs], fixed, node.domain or "")
             if cost is not None:
                 found[NodeId(path, index)] = cost

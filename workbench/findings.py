@@ -13,6 +13,8 @@ from exec.progress import check as stop_if
 from workbench.lint.base import Check, Finding, Subject
 from workbench.lint.catalog import BY_CODE, CHECKS
 
+_ORDER = {"error": 0, "warning": 1, "note": 2}
+
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -26,6 +28,10 @@ class Findings:
         """Findings by level."""
         return Counter(f.level for f in self.findings)
 
+    def fails(self, level: str = "warning") -> bool:
+        """Whether there is a finding of this level or a worse one; "never" asks for none."""
+        return level != "never" and any(_ORDER[f.level] <= _ORDER[level] for f in self.findings)
+
 
 def check(
     model: Model, *, select: Sequence[str] = (), ignore: Sequence[str] = (), progress: Progress | None = None, cancel: Cancel | None = None
@@ -35,7 +41,7 @@ def check(
     for pattern in (*select, *ignore):
         if not any(_matches(c, (pattern,)) for c in CHECKS):
             raise OptionError(f"no check {pattern!r}", hint=nearest(pattern, BY_CODE) or "`owb list checks` shows all")
-    subject = Subject(model)
+    subject = Subject(model, progress, cancel)
     found: list[Finding] = []
     clean = []
     for k, cls in enumerate(chosen):
@@ -45,8 +51,7 @@ def check(
         found += here
         if not here:
             clean.append(cls.code)
-    order = {"error": 0, "warning": 1, "note": 2}
-    return Findings(tuple(sorted(found, key=lambda f: (order[f.level], f.code))), tuple(clean))
+    return Findings(tuple(sorted(found, key=lambda f: (_ORDER[f.level], f.code))), tuple(clean))
 
 
 def _looked(check: Check, subject: Subject) -> list[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from exec.budget import element_count
 from exec.dtypes import dtype_name
 from exec.ir import Constant, Graph, Model, Node
 from workbench import query
@@ -130,15 +131,23 @@ def declared(tensor: Any) -> tuple[str, Shape | None]:
     return dtype_name(tensor.dtype), None if tensor.shape is None else tuple(tensor.shape)
 
 
+def weight_of(tensor: Any) -> Constant | None:
+    """The weight behind a value: an initializer, or the tensor of the Constant node that makes it."""
+    if isinstance(tensor, Constant):
+        return tensor
+    maker = tensor.inputs[0] if len(tensor.inputs) == 1 else None
+    if maker is None or maker.op != "Constant" or maker.domain:
+        return None
+    value = maker.attrs.get("value")
+    return value if isinstance(value, Constant) else None
+
+
 def parameters(node: Node) -> int:
-    """Elements of the constants a node reads, a Constant node's own value included."""
+    """Elements of the weights a node reads, initializers and Constant nodes alike; a Constant node's own value."""
     total = 0
-    for value in (*node.inputs, *node.attrs.values()):
+    for value in (*map(weight_of, node.inputs), *node.attrs.values()):
         if isinstance(value, Constant):
-            size = 1
-            for dim in value.shape or ():
-                size *= int(dim)
-            total += size
+            total += element_count(value.shape)
     return total
 
 
@@ -200,7 +209,7 @@ def _texts(table: NodeTable, rows: Sequence[int], term: Term) -> Iterator[bool]:
             case "out":
                 yield several([t.name for t in node.outputs])
             case "const":
-                yield any(isinstance(t, Constant) for t in node.inputs) is (term.value.lower() in ("yes", "true", "1"))
+                yield any(weight_of(t) is not None for t in node.inputs) is (term.value.lower() in ("yes", "true", "1"))
             case _:
                 yield _attribute(node, term)
 

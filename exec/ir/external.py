@@ -20,7 +20,7 @@ from exec.errors import ExternalDataError
 from exec.ir import fs
 from exec.ir.names import printable, text
 from exec.ir.notes import Note
-from exec.ir.sources import FileSource
+from exec.ir.sources import FileSource, Place
 
 if TYPE_CHECKING:
     import onnx
@@ -85,11 +85,16 @@ class DataFiles:
 
     def view(self, proto: onnx.TensorProto, needed: int) -> memoryview:
         """The bytes of an external tensor, which has to have exactly `needed` of them."""
+        place = self.place(proto, needed)
+        return place.source.view(place.offset, place.length)
+
+    def place(self, proto: onnx.TensorProto, needed: int) -> Place:
+        """Where the bytes of an external tensor are, which has to have exactly `needed` of them."""
         source, offset, length = self.locate(proto, needed)
         if length != needed:
             where = self.where(proto)
             raise ExternalDataError(f"an external tensor has {length:,} bytes where its shape needs {needed:,}", where)
-        return source.view(offset, length)
+        return Place(source, offset, length)
 
     def locate(self, proto: onnx.TensorProto, needed: int) -> tuple[FileSource, int, int]:
         """The open file, offset and length of an external tensor; everything checked but whether the length is the right one."""

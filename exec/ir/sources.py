@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import weakref
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -30,6 +31,15 @@ class Source(Protocol):
     def view(self, offset: int, length: int) -> memoryview: ...
 
     def copy_to(self, fd: int, offset: int, length: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A range of an open file."""
+
+    source: FileSource
+    offset: int
+    length: int
 
 
 class MemorySource:
@@ -59,11 +69,15 @@ class FileSource:
         status = os.fstat(fd)
         self.size = status.st_size
         self.identity = (status.st_dev, status.st_ino)
-        self._stamp = (status.st_size, status.st_mtime_ns)
+        self.stamp = (status.st_size, status.st_mtime_ns)
         self._whole: memoryview | None = None
 
     def read(self, offset: int, length: int) -> bytes:
         return fs.read_at(self._fd, offset, length)
+
+    def read_into(self, offset: int, view: memoryview) -> None:
+        """Fill `view` from `offset` on: nothing is mapped, nothing is kept."""
+        fs.read_into(self._fd, offset, view)
 
     def view(self, offset: int, length: int) -> memoryview:
         """A read-only view on a range that lies inside the file."""
@@ -102,7 +116,7 @@ class FileSource:
     def check_unchanged(self) -> None:
         """Raise if somebody wrote into the file since it was opened."""
         status = os.fstat(self._fd)
-        if (status.st_size, status.st_mtime_ns) != self._stamp:
+        if (status.st_size, status.st_mtime_ns) != self.stamp:
             raise UnreadableModel(
                 "the file was changed while it was open",
                 str(self.path),

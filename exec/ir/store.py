@@ -20,7 +20,7 @@ from exec.budget import Limits
 from exec.errors import InvalidModel
 from exec.ir import wire
 from exec.ir.external import DataFiles
-from exec.ir.sources import Source
+from exec.ir.sources import FileSource, Place, Source
 
 M = TypeVar("M")
 TWO_GB = (1 << 31) - 1
@@ -79,6 +79,15 @@ class Store:
             offset, length = self.spans[item.index]
             return self.source.view(offset, length)
         return self._blobs[item.index].data
+
+    def place(self, data: bytes, needed: int) -> Place | None:
+        """Where the payload a `raw_data` field stands for lies in the model's file; None where it does not, or is not `needed` long."""
+        if not isinstance(self.source, FileSource) or not self.is_token(data):
+            return None
+        index = wire.read_token(data, 0).index
+        if index >= len(self.spans) or self.spans[index][1] != needed:
+            return None
+        return Place(self.source, *self.spans[index])
 
     def blob_of(self, data: bytes) -> Blob | None:
         """The array behind a `raw_data` field, if it is one's token."""

@@ -20,6 +20,7 @@ from exec.ir.tensorcheck import MOST_DIMS
 if TYPE_CHECKING:
     import onnx
 
+    from exec.ir.sources import Place
     from exec.ir.store import Store
 
 KEEP_DECODED_BYTES = 64 << 10
@@ -85,6 +86,18 @@ class Weight(LazyValues):
             return self._store.raw(proto.raw_data)
         return None
 
+    def place(self) -> Place | None:
+        """Where the packed bytes lie in a file; None for values in memory or in typed fields. Raises `ExternalDataError`."""
+        proto = self.proto
+        if proto.data_location == EXTERNAL:
+            return self._store.files.place(proto, self.nbytes)
+        return self._store.place(proto.raw_data, self.nbytes)
+
+    @property
+    def is_loaded(self) -> bool:
+        """The array is in memory or mapped already."""
+        return self._array is not None
+
     def load(self) -> Array:
         """The values, read-only: a view where the file's layout allows it."""
         if self._array is not None:
@@ -92,7 +105,7 @@ class Weight(LazyValues):
         decoded = self._decoded() if self._decoded is not None else None
         if decoded is not None:
             return decoded
-        row = self._checked()
+        row = self.checked()
         data = self.raw()
         if data is None:
             array = self._typed(row)
@@ -115,7 +128,8 @@ class Weight(LazyValues):
             self._decoded = weakref.ref(array)
         return array
 
-    def _checked(self) -> dtypes.DType:
+    def checked(self) -> dtypes.DType:
+        """The element type; raises `InvalidModel` for a type or shape that no array can have."""
         row = dtypes.from_code(self.code)
         if row is None:
             raise InvalidModel(
@@ -190,8 +204,11 @@ class SparseWeight(Weight, SparseValues):
     def nbytes(self) -> int:
         return self.values.nbytes + self.indices.nbytes
 
+    def place(self) -> None:
+        """None: the dense values lie nowhere."""
+
     def load(self) -> Array:
-        row = self.values._checked()
+        row = self.values.checked()
         where = f"sparse tensor {self.name!r}"
         shape, count = self.shape, self.size
         if any(dim < 0 for dim in shape):

@@ -13,6 +13,13 @@ from workbench.cli.output import emit, progress_bar
 @click.option("--select", callback=names, metavar="A,B", help="Only these codes, or codes that start so (OWB02).")
 @click.option("--ignore", callback=names, metavar="A,B", help="All but these.")
 @click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "note", "never"]),
+    default="warning",
+    show_default=True,
+    help="Exit 1 from this level on.",
+)
+@click.option(
     "--format",
     "format",
     type=click.Choice([*FORMATS, "github", "sarif"]),
@@ -21,10 +28,11 @@ from workbench.cli.output import emit, progress_bar
     help="How the result is written.",
 )
 @click.option("--json", "format", flag_value="json", help="Short for --format json.")
-def command(model: str, select: tuple[str, ...], ignore: tuple[str, ...], format: str) -> int:
+def command(model: str, select: tuple[str, ...], ignore: tuple[str, ...], fail_on: str, format: str) -> int:
     """Check MODEL: structure, types, weights, names, opset, quantization, what an optimizer would still do.
 
-    `owb explain CODE` tells what a code means. Exit 1 if there is an error or a warning, 0 if there are only notes.
+    An error is wrong: it fails or computes what was not meant. A warning is likely to hurt: it fails or is slow in some runtimes. A note is
+    good to know and wrong nowhere. Exit 1 if there is an error or a warning, which --fail-on changes. `owb explain CODE` tells what a code means.
     """
     import workbench
     from workbench.render.checking import findings_table, to_github, to_sarif
@@ -38,4 +46,4 @@ def command(model: str, select: tuple[str, ...], ignore: tuple[str, ...], format
         click.echo(to_sarif(result, model))
     else:
         emit(result, "findings", [findings_table(result, whole=format != "table")], format)
-    return int(result.counts["error"] + result.counts["warning"] > 0)
+    return int(result.fails(fail_on))

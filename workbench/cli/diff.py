@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from workbench.cli.options import format_options
-from workbench.cli.output import emit
+from workbench.cli.output import emit, progress_bar
 
 
 @click.command()
@@ -20,6 +20,8 @@ def command(before: str, after: str, format: str) -> int:
     import workbench
     from workbench.render.differing import delta_tables
 
-    delta = workbench.diff(workbench.load(before), workbench.load(after))
+    models = workbench.load(before), workbench.load(after)
+    with progress_bar() as progress:
+        delta = workbench.diff(*models, progress=progress)
     emit(delta, "delta", delta_tables(delta), format)
     return 0 if delta.empty else 1

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from exec.arrays import Array
+from exec.errors import ExternalDataError
 from exec.ir import Constant, Graph, Model, Node
-from exec.ir.weights import SparseWeight
+from exec.ir.weights import SparseWeight, Weight
+from exec.progress import Cancel, Progress, report
+from exec.progress import check as stop_if
 from workbench.nodes import Shape, graphs
 from workbench.shapes import inferred
 from workbench.tensors import constants
+from workbench.weightscan import Scan, scan
 
 Level = Literal["error", "warning", "note"]
 
@@ -38,8 +40,15 @@ class Finding:
 class Subject:
     """A model under check; what several checks need is computed once."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, progress: Progress | None = None, cancel: Cancel | None = None) -> None:
         self.model = model
+        self.progress = progress
+        self.cancel = cancel
+
+    def step(self, done: int, total: int, text: str) -> None:
+        """Say how far a long look is, and end it where the user asked to."""
+        stop_if(self.cancel, "the check")
+        report(self.progress, done, total, text)
 
     @cached_property
     def graphs(self) -> tuple[tuple[str, Graph], ...]:
@@ -58,15 +67,30 @@ class Subject:
         return tuple(constants(self.model))
 
     @cached_property
+    def scans(self) -> tuple[tuple[Constant, tuple[str, ...], Scan], ...]:
+        """(weight, its readers, what its elements are) of every weight that can be read."""
+        total = sum(weight.nbytes for _, weight, _ in self.weights)
+        done, found = 0, []
+        for _, weight, readers in self.weights:
+            self.step(done >> 20, total >> 20, "reading the weights, MB")
+            try:
+                found.append((weight, readers, scan(stored(weight))))
+            except ExternalDataError:  # its own check says so
+                continue
+            finally:
+                done += weight.nbytes
+        return tuple(found)
+
+    @cached_property
     def shapes(self) -> Mapping[int, tuple[str, Shape | None]]:
         """Inferred (dtype, shape) by id of the value."""
         return inferred(self.model)
 
 
-def stored_values(weight: Constant) -> Array:
+def stored(weight: Constant) -> Array | Weight:
     """The values that a weight stores: of a sparse one those that are not zero, which is all a check of values needs."""
     kept = weight._values
-    return np.asarray(kept.values.load() if isinstance(kept, SparseWeight) else weight.values)
+    return kept.values if isinstance(kept, SparseWeight) else kept
 
 
 class Check:

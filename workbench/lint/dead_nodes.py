@@ -12,10 +12,10 @@ class DeadNodes(Check):
 
     What   None of its outputs is read by a node, a subgraph or the graph's outputs.
     Why    It costs time in runtimes that do not remove it, and hides what the model does.
-    Fix    eliminate-dead-nodes removes it.
+    Fix    remove-dead-code removes it.
     """
 
-    code, title, level, fix = "OWB025", "a node computes what nobody reads", "note", "eliminate-dead-nodes"
+    code, title, level, fix = "OWB025", "a node computes what nobody reads", "note", "remove-dead-code"
 
     def look(self, subject: Subject) -> Iterator[Finding]:
         final = {id(t) for _, graph in subject.graphs for t in graph.outputs}

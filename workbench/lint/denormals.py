@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
+from workbench.lint.base import Check, Finding, Subject
 
-from exec.errors import ExternalDataError
-from workbench.lint.base import Check, Finding, Subject, stored_values
+_MOST = 0.01
 
 
 class Denormals(Check):
@@ -21,14 +20,7 @@ class Denormals(Check):
     code, title, level = "OWB022", "denormal numbers in a weight", "note"
 
     def look(self, subject: Subject) -> Iterator[Finding]:
-        tiny = np.finfo(np.float32).tiny
-        for _, weight, _ in subject.weights:
-            try:
-                values = stored_values(weight)
-            except ExternalDataError:
-                continue
-            if values.dtype == np.float32 and values.size:
-                magnitude = np.abs(values)
-                share = float(((magnitude < tiny) & (magnitude > 0)).mean())
-                if share > 0.01:
-                    yield self.found(f"weight {weight.name}", f"{share:.1%} of its elements".replace("%", " %"))
+        for weight, _, found in subject.scans:
+            share = found.denormal / max(found.elements, 1)
+            if share > _MOST:
+                yield self.found(f"weight {weight.name}", f"{share:.1%} of its elements".replace("%", " %"))

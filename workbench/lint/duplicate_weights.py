@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterator
 
-from exec.arrays import Array
 from exec.errors import ExternalDataError
-from workbench.alignment import sample
-from workbench.lint.base import Check, Finding, Subject, stored_values
+from exec.ir import Constant
+from exec.ir.streaming import equal, sampled
+from workbench.lint.base import Check, Finding, Subject, stored
 
 
 class DuplicateWeights(Check):
@@ -16,22 +17,23 @@ class DuplicateWeights(Check):
 
     What   Equal type, shape and values under two names.
     Why    The file is larger than it must be.
-    Fix    merge-initializers keeps one.
+    Fix    merge-duplicate-initializers keeps one.
     """
 
-    code, title, level, fix = "OWB023", "the same weight twice", "note", "merge-initializers"
+    code, title, level, fix = "OWB023", "the same weight twice", "note", "merge-duplicate-initializers"
 
     def look(self, subject: Subject) -> Iterator[Finding]:
-        groups: dict[object, list[tuple[str, Array]]] = defaultdict(list)
+        groups: dict[object, list[Constant]] = defaultdict(list)
         for _, weight, _ in subject.weights:
             if weight.nbytes >= 1024:
-                try:
-                    values = stored_values(weight)
-                except ExternalDataError:
-                    continue
-                groups[values.dtype, values.shape, sample(values)].append((weight.name, values))
-        for entries in groups.values():
-            first_name, first = entries[0]
-            for name, values in entries[1:]:
-                if first.tobytes() == values.tobytes():
-                    yield self.found(f"weight {name}", f"equal to {first_name}, {first.nbytes:,} bytes")
+                values = stored(weight)
+                with contextlib.suppress(ExternalDataError):  # its own check says so
+                    groups[str(values.dtype), tuple(values.shape), sampled(values)].append(weight)
+        total = sum(len(group) - 1 for group in groups.values())
+        done = 0
+        for first, *others in groups.values():
+            for weight in others:
+                subject.step(done, total, "comparing weights that look the same")
+                done += 1
+                if equal(stored(first), stored(weight)):
+                    yield self.found(f"weight {weight.name}", f"equal to {first.name}, {first.nbytes:,} bytes")

@@ -20,7 +20,7 @@ class Leftovers(Check):
     def look(self, subject: Subject) -> Iterator[Finding]:
         from passes.optimize import dry_run
 
-        report = dry_run(subject.model)
+        report = dry_run(subject.model, progress=subject.progress, cancel=subject.cancel)
         for use in report.rules:
             if use.applied:
                 first = next(a.node for a in report.applied if a.rule == use.rule)

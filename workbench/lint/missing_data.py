@@ -24,6 +24,6 @@ class MissingData(Check):
             source = weight._values
             if isinstance(source, Weight) and source.is_external:
                 try:
-                    source.raw()
+                    source.place()
                 except BenchError as error:
                     yield self.found(f"weight {weight.name}", f"{error.what}: {error.why}", error.hint)

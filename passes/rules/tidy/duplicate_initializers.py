@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from exec.ir import Constant
+from exec.ir.streaming import equal, sampled
 from passes.base import Refusal, Rewrite
 from passes.patch import Patch
 from passes.region import Region
-
-SMALL = 1 << 16
 
 
 class MergeDuplicateInitializers(Rewrite):
@@ -26,10 +26,13 @@ class MergeDuplicateInitializers(Rewrite):
     BEFORE = """ g (float[2] x) => (float[2] y) <float[2] w1 = {1.5, 2}, float[2] w2 = {1.5, 2}> { a = Add (x, w1)  b = Mul (x, w2)  y = Sub (a, b) } """
     AFTER = """ g (float[2] x) => (float[2] y) <float[2] w1 = {1.5, 2}> { a = Add (x, w1)  b = Mul (x, w1)  y = Sub (a, b) } """
 
+    def __init__(self) -> None:
+        self._digests: WeakKeyDictionary[Constant, bytes] = WeakKeyDictionary()
+
     def find(self, region: Region) -> Iterator[Patch | Refusal]:
         if not region.is_main:
             return
-        groups: dict[tuple[str, tuple[int, ...]], list[Constant]] = {}
+        groups: dict[tuple[Any, tuple[int, ...]], list[Constant]] = {}
         users: dict[int, Any] = {}
         for part in region.workspace.regions:
             if part.is_function:
@@ -38,21 +41,18 @@ class MergeDuplicateInitializers(Rewrite):
                 for tensor in node.inputs:
                     if isinstance(tensor, Constant) and id(tensor) not in users and not isinstance(tensor.dtype, int):
                         users[id(tensor)] = (node, part)
-                        groups.setdefault((str(tensor.dtype), tuple(tensor.shape)), []).append(tensor)
+                        groups.setdefault((tensor.dtype, tuple(tensor.shape)), []).append(tensor)
         for group in groups.values():
             if len(group) > 1:
                 yield from self._group(group, users)
 
     def _group(self, group: list[Constant], users: dict[int, Any]) -> Iterator[Patch | Refusal]:
-        kept: dict[Any, list[Constant]] = {}
+        kept: dict[bytes, list[Constant]] = {}
         for tensor in group:
-            array = tensor.values
-            if array.dtype == object:
+            if tensor.dtype == object:
                 continue
-            data = array.tobytes() if array.nbytes <= SMALL else None
-            key = data if data is not None else _sample(array)
-            for other in kept.setdefault(key, []):
-                if data is not None or array.tobytes() == other.values.tobytes():
+            for other in kept.setdefault(key := self._digest(tensor), []):
+                if equal(tensor._values, other._values):
                     node, part = users[id(tensor)]
                     if part.alive(node) and tensor.outputs and not part.is_output(tensor):
                         patch = self.patch(part, node)
@@ -62,9 +62,9 @@ class MergeDuplicateInitializers(Rewrite):
             else:
                 kept[key].append(tensor)
 
-
-def _sample(array: Any) -> tuple[Any, ...]:
-    """A few bytes that tell most large arrays apart without reading them."""
-    flat = array.reshape(-1)
-    step = max(1, flat.size // 64)
-    return ("sample", flat[::step][:64].tobytes(), flat[-1:].tobytes())
+    def _digest(self, tensor: Constant) -> bytes:
+        """What tells most constants apart; a constant never changes, so it is read once."""
+        found = self._digests.get(tensor)
+        if found is None:
+            found = self._digests[tensor] = sampled(tensor._values)
+        return found
