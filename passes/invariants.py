@@ -41,7 +41,10 @@ def check_node(node: Node, region: Region) -> None:
         return
     schema = schema_of(node.op, region.opset)
     if schema is None:
-        raise RewriteError(f"{node.op} does not exist in opset {region.opset}", where=f"node {node.name}")
+        raise RewriteError(
+            f"{node.op} does not exist in opset {region.opset}",
+            where=f"node {node.name}" if node.name else "a node without a name",
+        )
     for name in node.attrs:
         if name not in schema.attributes:
             raise RewriteError(

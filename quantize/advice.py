@@ -21,7 +21,7 @@ def nothing_chosen(measured: Measured) -> Finding:
     """Why no node was taken, in numbers."""
     chosen = measured.chosen
     if not chosen.possible:
-        return Finding("Q050", "warning", "", "no node was fit for 8 bits", "the notes say why of each")
+        return Finding("Q050", "warning", "", "no node was fit for 8 bits", "the findings say why of each")
     if measured.options.include or measured.options.exclude:
         return Finding(
             "Q050",

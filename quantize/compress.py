@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from exec.arrays import Array
-from exec.ir import Graph, Model, Names, Node, Variable, constant_value, prune, walk
+from exec.ir import Constant, Graph, Model, Names, Node, Variable, prune, walk
 from exec.metrics import sqnr_db
 from quantize.findings import Finding
 from quantize.numerics import TYPES, IntType, dequantize, quantize, weight_params
 from quantize.qdq import Writer
 from quantize.report import QuantizedNode
 from quantize.selection import Selector, matching
+from quantize.weights import constant_behind
 
 LEAST_ELEMENTS = 256
 BLOCK = 32
+TABLES = ("s8", "u8")
+"""Types whose rows a Gather looks up; it takes no 4-bit and no float8 values."""
 _SHRINKS = np.linspace(1.0, 0.7, 7)
 
 
@@ -40,7 +44,7 @@ def place_of(node: Node) -> Place | None:
         "Conv": Place(1, 0, 1),
         "ConvTranspose": Place(1, 1, 0),
         "MatMul": Place(1, -1, -2),
-        "Gather": Place(0, 0, -1),
+        "Gather": Place(0, int(node.attrs.get("axis", 0)), -1),
     }.get(node.op)
 
 
@@ -94,13 +98,14 @@ class Compressing:
         self.rows, self.findings = rows, findings
         self.replaced: list[Node] = []
         self._made: dict[tuple[Any, ...], tuple[Variable, float]] = {}
+        self._tables: dict[tuple[Any, ...], tuple[list[Constant], Constant | None, float]] = {}
 
     def take(self, node: Node) -> None:
         """Quantize the weight of one node, or say why not."""
         place = place_of(node)
         assert place is not None
         tensor = node.inputs[place.position]
-        weight = constant_value(tensor)
+        weight = constant_behind(tensor)
         if weight is None:
             if node.op != "Gather":
                 self.findings.append(
@@ -112,8 +117,8 @@ class Compressing:
             if weight.dtype.kind in "fV" and weight.size >= LEAST_ELEMENTS:
                 self.findings.append(Finding("Q005", "note", node.name, reason))
             return
-        size = self.size if self.size and (node.op in ("MatMul", "Gemm", "Gather") and weight.ndim == 2) else None
-        if self.size and size is None and self.kind.bits < 8:
+        size = self.size if self.size and (node.op in ("MatMul", "Gemm") and weight.ndim == 2) else None
+        if self.size and size is None and self.kind.bits < 8 and node.op != "Gather":
             self.findings.append(
                 Finding(
                     "Q005",
@@ -127,11 +132,15 @@ class Compressing:
         if self.packed and node.op == "MatMul" and weight.ndim == 2 and size:
             self._packed(node, weight, size)
             return
+        if node.op == "Gather":
+            self._rows(node, tensor, weight, place.outputs)
+            return
         key = (id(tensor), place.outputs % weight.ndim, place.inputs % weight.ndim, size)
         if key not in self._made:
             self._made[key] = self._stored(node, tensor, weight, place, size)
         value, exact = self._made[key]
         node.inputs[place.position] = value
+        self.replaced += tensor.inputs  # what turned a tied weight, when nothing else reads it turned
         self.rows.append(QuantizedNode(node.name, node.op, 0, 0.0, weight.nbytes, exact))
 
     def _stored(self, node: Node, tensor: Any, weight: Array, place: Place, size: int | None) -> tuple[Variable, float]:
@@ -159,6 +168,55 @@ class Compressing:
         name = self.writer.name(f"{base}_DequantizeLinear")
         self.writer.before[id(node)].append(Node("DequantizeLinear", name, attributes, constants, [value]))
         return value, exact
+
+    def _rows(self, node: Node, tensor: Any, weight: Array, axis: int) -> None:
+        """A table: rows are looked up as integers and only those that were found are made float, each with its own scale.
+
+        DequantizeLinear before the Gather would make the whole table float in every run.
+        """
+        kind = self.kind if self.kind.name in TABLES else TYPES["s8"]
+        if kind is not self.kind:
+            text = f"its table is stored in 8 bits: a Gather takes no {self.kind.name}, and to make all {weight.shape[axis]:,} rows float in every run is slow"
+            self.findings.append(Finding("Q027", "note", node.name, text))
+        key = (id(tensor), axis % weight.ndim, "rows")
+        if key not in self._tables:
+            how = weight_params(weight, kind, axis % weight.ndim if self.per_channel else None)
+            integers = quantize(weight, how)
+            base = tensor.name or f"{node.name}_table"
+            shape = [1] * weight.ndim
+            shape[axis] = -1
+            scale = how.scale.reshape(shape) if how.scale.ndim else how.scale
+            stored = [self.writer.constant(f"{base}_{n}", v) for n, v in (("rows", integers), ("row_scale", scale))]
+            middle = (
+                None
+                if kind.symmetric
+                else self.writer.constant(f"{base}_row_zero", how.zero_point.astype(np.float32).reshape(-1)[:1])
+            )
+            self._tables[key] = stored, middle, sqnr_db(weight, dequantize(integers, how))
+        (table, scale_of), middle, exact = self._tables[key]
+        name, output, found = node.name, node.outputs[0], self._value(node, "integers", table.dtype)
+        node.inputs[0], node.outputs[0] = table, found
+        nodes: list[Node] = []
+
+        def step(
+            op: str, end: str, inputs: list[Any], attributes: dict[str, Any] | None = None, out: Any = None
+        ) -> Any:
+            value = self._value(node, end, np.dtype(np.float32)) if out is None else out
+            nodes.append(Node(op, self.writer.name(f"{name}_{end}"), attributes or {}, inputs, [value]))
+            return value
+
+        plain = step("Cast", "plain", [found], {"to": TensorProto.FLOAT})
+        if middle is not None:
+            plain = step("Sub", "centred", [plain, middle])
+        factor = (
+            step("Gather", "scale", [scale_of, node.inputs[1]], dict(node.attrs)) if scale_of.values.ndim else scale_of
+        )
+        step("Mul", "scaled", [plain, factor], out=output)
+        self.writer.after[id(node)] += nodes
+        self.rows.append(QuantizedNode(name, node.op, 0, 0.0, weight.nbytes, exact))
+
+    def _value(self, node: Node, end: str, dtype: np.dtype[Any]) -> Variable:
+        return Variable(self.writer.name(f"{node.name}_{end}"), dtype)
 
     def _packed(self, node: Node, weight: Array, size: int) -> None:
         """MatMulNBits: W [N, K] in rows of packed blocks; a shorter last block is filled up."""
@@ -191,7 +249,7 @@ class Compressing:
         self.writer.after[id(node)].append(
             Node("MatMulNBits", name, attributes, inputs, [output], domain="com.microsoft")
         )
-        self.replaced.append(node)
+        self.replaced += [node, *node.inputs[1].inputs]
 
 
 def _unfit(weight: Array, op: str) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 from exec.arrays import Array
 from exec.ir import Constant, Model, Node, Variable, prune
 from exec.metrics import sqnr_db
-from quantize.choose import in_subgraphs
+from quantize.choose import Shapes, in_subgraphs, work_of
 from quantize.findings import Finding
 from quantize.halves import store_halves
 from quantize.numerics import TYPES, Params, dequantize, quantize, weight_params
@@ -26,15 +26,18 @@ LEAST_ELEMENTS = 1024
 
 
 def quantize_dynamic(
-    model: Model, weights: str, *, per_channel: bool, include: tuple[Selector, ...], exclude: tuple[Selector, ...], preset: str
+    model: Model, weights: str, *, shapes: Shapes, per_channel: bool, include: tuple[Selector, ...], exclude: tuple[Selector, ...], preset: str
 ) -> tuple[list[QuantizedNode], list[Finding]]:  # fmt: skip
-    """Rewrite `model` in place. Convolutions are taken on request only: runtimes compute ConvInteger slower than float."""
+    """Rewrite `model` in place. Convolutions are taken on request only: runtimes compute ConvInteger slower than float.
+
+    shapes  of the values of one sample: what the report says of the work is at these
+    """
     candidates = [n for n in model.graph.nodes if n.op in COMPUTE and not n.domain]
     included = matching(candidates, include, "--include") if include else {id(n) for n in candidates}
     excluded = matching(model.graph.nodes, exclude, "--exclude") if exclude else set()
     rows: list[QuantizedNode] = []
     findings: list[Finding] = in_subgraphs(model.graph)
-    work = Dynamic(model, weights, per_channel)
+    work = Dynamic(model, weights, per_channel, shapes)
     for node in candidates:
         if id(node) in excluded or id(node) not in included:
             findings.append(Finding("Q006", "note", node.name, "not selected"))
@@ -78,15 +81,16 @@ def _unfit(node: Node, layer: Layer, *, asked: bool) -> str | None:
 class Dynamic:
     """The rewriting of one model."""
 
-    def __init__(self, model: Model, weights: str, per_channel: bool) -> None:
+    def __init__(self, model: Model, weights: str, per_channel: bool, shapes: Shapes) -> None:
         self.writer = Writer(model.graph)
-        self.kind, self.per_channel = TYPES[weights], per_channel
+        self.kind, self.per_channel, self.shapes = TYPES[weights], per_channel, shapes
         self.replaced: list[Node] = []
         self._read: dict[int, list[Variable]] = {}
 
     def take(self, node: Node, layer: Layer) -> QuantizedNode:
-        """Write the integer form of `node` behind it; the old node is left without readers."""
+        """Write the integer form of `node` behind it, under its name; the old node is left without readers."""
         writer, name, output = self.writer, node.name, node.outputs[0]
+        macs, intensity = work_of(node, self.shapes)
         weight, axis = layer.weight, layer.axis
         if node.op == "Gemm" and axis == 0:
             weight, axis = np.ascontiguousarray(weight.T), 1
@@ -100,7 +104,7 @@ class Dynamic:
             inputs.append(self._constant(node, "zero_point", how.zero_point))
         conv = node.op == "Conv"
         op = "ConvInteger" if conv else "MatMulInteger"
-        nodes = [Node(op, writer.name(f"{name}_{op}"), dict(node.attrs) if conv else {}, inputs, [product])]
+        nodes = [Node(op, name, dict(node.attrs) if conv else {}, inputs, [product])]
         plain = self._value(f"{name}_plain", np.float32)
         nodes.append(Node("Cast", writer.name(f"{name}_Cast"), {"to": 1}, [product], [plain]))
         both = self._value(f"{name}_scales", np.float32)
@@ -115,9 +119,10 @@ class Dynamic:
         nodes.append(Node("Mul", writer.name(f"{name}_Mul"), {}, [plain, both], [scaled]))
         if bias is not None:
             nodes.append(Node("Add", writer.name(f"{name}_Add"), {}, [scaled, bias], [output]))
+        node.name = writer.name(f"{name}_replaced")
         writer.after[id(node)] += nodes
         self.replaced.append(node)
-        return QuantizedNode(name, node.op, 0, 0.0, weight.nbytes, self._exactness(weight, integers, how))
+        return QuantizedNode(name, node.op, macs, intensity, weight.nbytes, self._exactness(weight, integers, how))
 
     def _bias(self, node: Node, layer: Layer, shape: tuple[int, ...]) -> Any:
         if layer.bias is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
 from typing import Any
@@ -15,17 +15,19 @@ from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, walk
 from exec.progress import Cancel, Progress
 from quantize.advice import no_gain, nothing_chosen, tried
+from quantize.calibrate import Runner
+from quantize.choose import work_of
 from quantize.compress import compress
 from quantize.cpu import cpu_findings
 from quantize.dynamic import quantize_dynamic
 from quantize.findings import Finding
 from quantize.numerics import TYPES
 from quantize.observers import METHODS
-from quantize.placement import PRESETS
+from quantize.placement import COMPUTE, PRESETS
 from quantize.prepare import WIDE_OPSET, least_opset, prepared
 from quantize.qoperator import to_qoperator
 from quantize.quality import Judge, after_softmax
-from quantize.ranges import Ranges, load_ranges
+from quantize.ranges import Ranges, load_ranges, source_of
 from quantize.repair import REPAIRS, equalize, smooth
 from quantize.report import OutputQuality, QuantizedNode, QuantizedTensor, QuantizeReport, QuantizeResult, SearchPoint
 from quantize.samples import Samples, samples_of
@@ -140,8 +142,12 @@ def quantize(
     findings = already_quantized(model)
     if target is not None and mode != "static":
         raise OptionError(f"a target for mode {mode!r}", hint="only static quantization is searched")
+    if options.ranges and data is None:
+        options = replace(
+            options, rounding="nearest"
+        )  # weights rounded by made-up inputs would not go with these ranges
     if mode == "static":
-        work = _static(model, data, options, format, target, opset, findings, progress, cancel)
+        work = _static(model, data, options, source_of(ranges), format, target, opset, findings, progress, cancel)
     else:
         work = _of_weights(model, data, options, mode, format, block_size, opset, findings, progress, cancel)
     if not work.nodes:
@@ -152,7 +158,7 @@ def quantize(
         findings += [trial] if trial is not None else []
     judged_by = [feeds] if isinstance(feeds, Mapping) else work.kept if feeds is None else list(feeds)
     outputs = Judge.of(model, judged_by).outputs(work.model, cancel=cancel)
-    findings += lost(model, outputs)
+    findings += lost(model, outputs, mode)
     times = None
     if timed and work.nodes and work.kept:
         times = timing(model, work.optimized or model, work.model, work.kept[0])
@@ -167,14 +173,20 @@ def quantize(
     return QuantizeResult(work.model, report)
 
 
-def lost(model: Model, outputs: Sequence[OutputQuality]) -> list[Finding]:
+_LESS = {
+    "static": "leave nodes out with --exclude, or calibrate with other data",
+    "dynamic": "leave nodes out with --exclude, or --mode static, which knows the ranges",
+    "weight-only": "leave nodes out with --exclude, or more bits: --weights s8",
+}
+
+
+def lost(model: Model, outputs: Sequence[OutputQuality], mode: str) -> list[Finding]:
     """Outputs that keep little of their signal, or a part of which does: boxes in pixels hide what is left of scores."""
     found = []
     shares = {o.name for o in model.graph.outputs if after_softmax(o)}
     for o in outputs:
         if o.sqnr_db < LOST_DB:
-            hint = "leave nodes out with --exclude, or calibrate with other data"
-            found.append(Finding("Q040", "warning", o.name, f"{o.sqnr_db:.1f} dB against the original", hint))
+            found.append(Finding("Q040", "warning", o.name, f"{o.sqnr_db:.1f} dB against the original", _LESS[mode]))
         elif o.slices_db and min(o.slices_db) < LOST_PART_DB and o.name not in shares:
             worst = o.slices_db.index(min(o.slices_db))
             text = f"part {worst} of {len(o.slices_db)} keeps {o.slices_db[worst]:.1f} dB, the whole {o.sqnr_db:.1f} dB"
@@ -184,14 +196,15 @@ def lost(model: Model, outputs: Sequence[OutputQuality]) -> list[Finding]:
 
 
 def _static(
-    model: Model, data: Any, options: Options, format: str, target: Any, opset: int | None, findings: list[Finding], progress: Progress | None, cancel: Cancel | None
+    model: Model, data: Any, options: Options, given: str, format: str, target: Any, opset: int | None, findings: list[Finding], progress: Progress | None, cancel: Cancel | None
 ) -> Work:  # fmt: skip
     goal = None if target is None else target_of(target)
     float_model = prepared(model, opset, options, findings, progress, cancel)
     samples = samples_of(float_model, data)
-    findings += samples.remarks()
     keep = JUDGED if goal is None else 3 * JUDGED
     measured = _measured(float_model, samples, options, goal is not None, keep, findings, progress, cancel)
+    are_measured = [s.samples > 0 for s in measured.spans.values()]
+    findings += samples.remarks(calibrated=any(are_measured) or not are_measured)
     kept = measured.calibration.kept
     points: tuple[SearchPoint, ...] = ()
     if goal is None:
@@ -220,7 +233,7 @@ def _static(
         findings += to_qoperator(built.model.graph)
     return Work(
         built.model,
-        samples.source,
+        _source(given, samples.source, are_measured),
         measured.calibration.samples,
         kept,
         built.nodes,
@@ -233,6 +246,15 @@ def _static(
         measured,
         samples,
     )
+
+
+def _source(given: str, samples: str, are_measured: Sequence[bool]) -> str:
+    """Where the ranges are from."""
+    if not given:
+        return samples
+    if not any(are_measured):
+        return f"{given}; judged on {samples}"
+    return f"{given}, {sum(are_measured)} more measured on {samples}"
 
 
 def _measured(
@@ -267,11 +289,13 @@ def _of_weights(
     blocked = mode == "weight-only" and (block_size is not None or TYPES[options.weights].bits < 8)
     work = prepared(model, opset, options, findings, progress, cancel, least=WIDE_OPSET if blocked else 0)
     before = weight_bytes(work)
-    samples = samples_of(work, JUDGED if data is None else data)
-    findings += samples.remarks()
+    samples = samples_of(work, min(data or JUDGED, JUDGED) if data is None or isinstance(data, int) else data)
+    findings += samples.remarks(calibrated=False)
+    shapes = Runner(work, samples).shapes()
+    macs = sum(work_of(n, shapes)[0] for n in work.graph.nodes if n.op in COMPUTE and not n.domain)
     if mode == "dynamic":
         nodes, remarks = quantize_dynamic(
-            work, options.weights, per_channel=options.per_channel, include=tuple(options.include), exclude=tuple(options.exclude), preset=options.preset
+            work, options.weights, shapes=shapes, per_channel=options.per_channel, include=tuple(options.include), exclude=tuple(options.exclude), preset=options.preset
         )  # fmt: skip
     else:
         nodes, remarks = compress(
@@ -279,7 +303,7 @@ def _of_weights(
         )  # fmt: skip
     findings += remarks
     kept = list(islice(samples, JUDGED))
-    return Work(work, samples.source, len(kept), kept, nodes, (), findings, before)
+    return Work(work, samples.source, len(kept), kept, nodes, (), findings, before, macs)
 
 
 def already_quantized(model: Model) -> list[Finding]:

@@ -35,24 +35,37 @@ def write_ranges(tensors: Sequence[QuantizedTensor], path: str | Path, method: s
     Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
+def source_of(source: Ranges) -> str:
+    """Where ranges that were given are from, for the report; "" without any."""
+    if not source:
+        return ""
+    if isinstance(source, Mapping):
+        return "ranges given by the caller"
+    content = _read(source)
+    made = "; ".join(part for part in (content.method, content.data) if part)
+    return f"ranges of {Path(source).name}" + (f" ({made})" if made else "")
+
+
+def _read(source: str | Path) -> RangesFile:
+    where = str(source)
+    try:
+        content = msgspec.json.decode(Path(source).read_bytes(), type=RangesFile)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise OptionError("saved ranges cannot be read", where, str(error), "write them with --save-ranges") from None
+    if content.kind != KIND or content.version != 1:
+        raise OptionError(
+            f"{content.kind!r} version {content.version} is no file of ranges", where, f"{KIND!r} version 1 is read"
+        )
+    return content
+
+
 def load_ranges(source: Ranges) -> dict[str, tuple[float, float]]:
     """{tensor: (low, high)} from a mapping or a file."""
     if source is None or isinstance(source, Mapping):
         found = {name: (float(low), float(high)) for name, (low, high) in (source or {}).items()}
         where = ""
     else:
-        where = str(source)
-        try:
-            content = msgspec.json.decode(Path(source).read_bytes(), type=RangesFile)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise OptionError(
-                "saved ranges cannot be read", where, str(error), "write them with --save-ranges"
-            ) from None
-        if content.kind != KIND or content.version != 1:
-            raise OptionError(
-                f"{content.kind!r} version {content.version} is no file of ranges", where, f"{KIND!r} version 1 is read"
-            )
-        found = content.ranges
+        where, found = str(source), _read(source).ranges
     for name, (low, high) in found.items():
         if not low <= high or low in (float("-inf"), float("inf")) or high == float("inf"):
             raise OptionError(

@@ -13,6 +13,7 @@ from exec.arrays import Value
 from exec.errors import FeedError, QuantizationError
 from exec.feeds import make_feeds
 from exec.ir import Model
+from quantize.archives import Archive
 from quantize.findings import Finding
 from quantize.images import SUFFIXES, Images
 from quantize.importing import imported, is_callable
@@ -39,12 +40,15 @@ class Samples:
     def __iter__(self) -> Iterator[Sample]:
         return self.make()
 
-    def remarks(self) -> list[Finding]:
-        """What makes the figures of these samples doubtful."""
+    def remarks(self, *, calibrated: bool = True) -> list[Finding]:
+        """What makes the figures of these samples doubtful.
+
+        calibrated  whether ranges are measured on them; otherwise they only judge
+        """
         found = []
         if self.generated:
             hint = "--data FILE: accuracy on real inputs is not known without it"
-            found.append(Finding("Q001", "warning", "", self.source, hint))
+            found.append(Finding("Q001" if calibrated else "Q017", "warning", "", self.source, hint))
         if self.bare:
             hint = "--mean and --std as in the model's training"
             found.append(Finding("Q016", "warning", "", f"{self.source}: pixels were divided by 255 only", hint))
@@ -56,6 +60,7 @@ def samples_of(model: Model, data: Any) -> Samples:
 
     None or an int   that many generated samples
     a path           an .npz (one sample, or arrays stacked along a first sample axis), or a folder of .npy/.npz files or of pictures
+    FILE.npz:input=array,…   an .npz whose arrays go by other names (found by themselves where only one fits)
     module:function  a Python callable, imported from the working directory or the environment
     Images           a folder of pictures, and how they are normalised
     a mapping        one sample
@@ -67,7 +72,25 @@ def samples_of(model: Model, data: Any) -> Samples:
     found = _understood(model, data)
     if found.generated:
         return found
-    return replace(found, make=lambda: (part for sample in found.make() for part in split(model, named(model, sample))))
+    return replace(found, make=lambda: _one_by_one(model, found.make()))
+
+
+def _one_by_one(model: Model, given: Iterator[Any]) -> Iterator[Sample]:
+    for number, entry in enumerate(given):
+        sample = named(model, entry)
+        if _is_empty(model, sample):
+            shapes = ", ".join(f"{n} is {list(np.shape(v))}" for n, v in sample.items())
+            hint = "leave it out, or give it a batch of at least 1"
+            raise QuantizationError(f"calibration sample {number} has no element", why=shapes, hint=hint)
+        yield from split(model, sample)
+
+
+def _is_empty(model: Model, sample: Sample) -> bool:
+    """Whether no input has an element, and the model does not ask for that."""
+    arrays = [(i.shape, sample[i.name]) for i in model.inputs if isinstance(sample.get(i.name), np.ndarray)]
+    if not arrays or any(np.size(v) for _, v in arrays):
+        return False
+    return not all(shape is not None and 0 in shape for shape, _ in arrays)
 
 
 def _understood(model: Model, data: Any) -> Samples:
@@ -76,7 +99,7 @@ def _understood(model: Model, data: Any) -> Samples:
     if isinstance(data, str) and is_callable(data) and not Path(data).exists():
         return Samples(data, lambda: iter(imported(data)()), None)
     if isinstance(data, (str, Path)):
-        return _from_path(model, Path(data))
+        return _from_path(model, Archive.of(data))
     if isinstance(data, Images):
         count = len(data.files)
         bare = not data.mean and model.inputs[0].dtype.kind not in "iu"
@@ -150,7 +173,8 @@ def _generated(model: Model, count: int) -> Samples:
     return Samples(f"{count} generated, seeds 0 to {count - 1}: " + "; ".join(first.assumptions[:6]), make, count, True)
 
 
-def _from_path(model: Model, path: Path) -> Samples:
+def _from_path(model: Model, archive: Archive) -> Samples:
+    path = archive.path
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix in (".npy", ".npz"))
         if not files and any(p.suffix.lower() in SUFFIXES for p in path.iterdir()):
@@ -161,46 +185,18 @@ def _from_path(model: Model, path: Path) -> Samples:
                 str(path),
                 hint="one file a sample: an array for a model of one input, or arrays by input name",
             )
-        return Samples(f"{path.name}/, {len(files)} files", lambda: (_read(model, f) for f in files), len(files))
-    arrays = _read(model, path)
+        return Samples(
+            f"{path.name}/, {len(files)} files", lambda: (Archive(f, {}).read(model)[0] for f in files), len(files)
+        )
+    arrays, remark = archive.read(model)
     count = _stacked(model, arrays)
     if count is None:
-        return Samples(f"{path.name}, one sample", lambda: iter([arrays]), 1)
+        return Samples(f"{path.name}{remark}, one sample", lambda: iter([arrays]), 1)
     return Samples(
-        f"{path.name}, {count} samples",
+        f"{path.name}{remark}, {count} samples",
         lambda: ({n: a[k : k + 1] for n, a in arrays.items()} for k in range(count)),
         count,
     )
-
-
-def _read(model: Model, path: Path) -> dict[str, Any]:
-    names = [i.name for i in model.inputs]
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise FeedError(
-            "calibration data cannot be read", str(path), str(error), "an .npy or .npz file made by numpy is needed"
-        ) from error
-    if isinstance(loaded, np.ndarray):
-        if len(names) != 1:
-            raise FeedError(
-                "an .npy file holds one array",
-                str(path),
-                f"the model has {len(names)} inputs: {', '.join(names)}",
-                "use .npz with arrays by input name",
-            )
-        return {names[0]: loaded}
-    with loaded:
-        arrays = {name: loaded[name] for name in loaded.files}
-    missing = [n for n in names if n not in arrays]
-    if missing:
-        raise FeedError(
-            f"no array for input {missing[0]!r}",
-            str(path),
-            f"it has {', '.join(arrays) or 'none'}",
-            f"numpy.savez(path, {missing[0]}=array)",
-        )
-    return {n: arrays[n] for n in names}
 
 
 def _stacked(model: Model, arrays: Mapping[str, Any]) -> int | None:

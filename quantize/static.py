@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from exec.arrays import Array
 from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, Variable, prune, toposort
@@ -22,14 +20,15 @@ from quantize.findings import Finding
 from quantize.float8 import keep_clamps
 from quantize.gptq import Products
 from quantize.halves import store_halves
-from quantize.numerics import TYPES, Params, params
-from quantize.observers import Histogram, MinMax, Observer, observer
-from quantize.placement import FIXED_RANGES, JOINED, READER_FLOORS
+from quantize.numerics import TYPES
+from quantize.observers import MinMax, Observer, observer
+from quantize.placement import JOINED
 from quantize.qdq import Writer
 from quantize.regions import Region, region_of
 from quantize.report import QuantizedNode, QuantizedTensor
 from quantize.samples import Samples
 from quantize.selection import Selector, matching
+from quantize.spans import Span, given, sentinels, span_of, without_empty
 from quantize.unfold import unfold
 from quantize.writing import Writing
 
@@ -54,22 +53,6 @@ class Options:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     halves: bool = True
     repairs: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The range chosen for a value, in how many samples it was seen (0: it was given), and what is kept of it, where a histogram says.
-
-    seen     the smallest and the largest value
-    picture  a histogram between them
-    """
-
-    low: float
-    high: float
-    samples: int
-    sqnr_db: float | None = None
-    seen: tuple[float, float] = (0.0, 0.0)
-    picture: tuple[int, ...] = ()
 
 
 @dataclass
@@ -156,8 +139,16 @@ def measure(
     del runner
     gc.collect()  # a plan is a cycle of buffers and calls: what comes next shall not lie beside it
     findings = [*unfolded, *chosen.findings]
-    spans = {n: _span(n, t, observers, options, outputs, findings) for n, t in tensors.items()}
-    remarks = [outlier(n, r) for n, r in reaches.items()]
+    spans = {
+        n: given(*options.ranges[n]) if n in options.ranges else span_of(t, observers[n], options.activations, outputs)
+        for n, t in tensors.items()
+    }
+    chosen, empty = without_empty(
+        model.graph, chosen, region, spans, JOINED[options.preset], options.activations, every=every
+    )
+    findings += empty
+    remarks = [sentinels(n, w) for n, w in observers.items()]
+    remarks += [outlier(n, r) for n, r in reaches.items()]
     remarks += [uneven(n, {p: parts[p].range() for p in _concat_parts(t)}) for n, t in tensors.items()]
     findings += [f for f in remarks if f is not None]
     tops = {n: r.top for n, r in reaches.items() if r.top is not None}
@@ -187,37 +178,6 @@ def _parts(tensors: Collection[Variable]) -> dict[str, Observer]:
     return {name: MinMax() for tensor in tensors for name in _concat_parts(tensor)}
 
 
-def _span(
-    name: str, tensor: Variable, observers: Mapping[str, Observer], options: Options, outputs: set[int], findings: list[Finding]
-) -> Span:  # fmt: skip
-    """The range of one activation: given, fixed by its operator, or calibrated."""
-    if name in options.ranges:
-        low, high = options.ranges[name]
-        return Span(float(low), float(high), 0)
-    watcher = observers[name]
-    low, high = watcher.range()
-    if not watcher.seen.elements:
-        text = "no sample made this value"
-        findings.append(Finding("Q013", "warning", name, text, "calibrate with inputs that reach it"))
-    elif low == high == 0.0:
-        text = "it was 0 in every sample: scale 1"
-        findings.append(Finding("Q010", "note", name, text, "calibrate with inputs that reach it"))
-    if watcher.seen.sentinels:
-        text = f"{watcher.seen.sentinels:,} infinite or mask values were left out of the range"
-        findings.append(Finding("Q012", "note", name, text))
-    if tensor.inputs and tensor.inputs[0].op in FIXED_RANGES and not tensor.inputs[0].domain:
-        low, high = FIXED_RANGES[tensor.inputs[0].op]
-    floors = {READER_FLOORS.get(n.op, -np.inf) for n in tensor.outputs}
-    if id(tensor) not in outputs and len(floors) == 1:
-        low = max(low, floors.pop())
-    levels = (1 << TYPES[options.activations].bits) - 1
-    seen = (watcher.seen.low, watcher.seen.high) if watcher.seen.elements else (0.0, 0.0)
-    if not isinstance(watcher, Histogram):
-        return Span(float(low), float(high), watcher.seen.samples, None, seen)
-    kept = None if TYPES[options.activations].is_float else watcher.sqnr_db(low, high, levels)
-    return Span(float(low), float(high), watcher.seen.samples, kept, seen, watcher.picture())
-
-
 def build(measured: Measured, names: Collection[str] | None = None, *, halves: bool | None = None) -> Built:
     """The model with these nodes quantized (those that pay, without `names`); `measured` stays as it is."""
     options = measured.options
@@ -227,7 +187,7 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
     )
     chosen = copied(model, wanted)
     region = region_of(model.graph, chosen, JOINED[options.preset], measured.chosen.left)
-    ranges = {n: _params(measured.spans[n], options) for n in region.values}
+    ranges = {n: measured.spans[n].params(options.activations) for n in region.values}
     findings: list[Finding] = []
     writing = Writing(model.graph, options.weights, options.per_channel, options.activations, region, ranges, findings)
     products = measured.products if options.rounding == "gptq" else {}
@@ -243,7 +203,7 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
         keep_clamps(model.graph, clamps)
         clamps.apply()
     prune(model.graph)
-    rows = [tensor_row(n, measured.spans[n], p) for n, p in ranges.items()]
+    rows = [measured.spans[n].row(n, options.activations) for n in ranges]
     nodes = [
         QuantizedNode(
             c.node.name, c.node.op, c.macs, c.intensity, c.layer.weight.nbytes, writing.weight_db[c.node.name]
@@ -251,14 +211,6 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
         for c in chosen
     ]
     return Built(model, tuple(nodes), tuple(rows), tuple(findings))
-
-
-def tensor_row(name: str, span: Span, how: Params) -> QuantizedTensor:
-    """One activation's row of the report."""
-    scale, zero = float(how.scale), float(how.zero_point)
-    return QuantizedTensor(
-        name, span.low, span.high, scale, int(zero), span.samples, span.sqnr_db, span.seen, span.picture
-    )
 
 
 def copied(model: Model, choices: Sequence[Choice]) -> list[Choice]:
@@ -271,10 +223,6 @@ def copied(model: Model, choices: Sequence[Choice]) -> list[Choice]:
         )
         for c in choices
     ]
-
-
-def _params(span: Span, options: Options) -> Params:
-    return params(span.low, span.high, TYPES[options.activations], symmetric=False)
 
 
 __all__ = ["Built", "Measured", "Options", "Region", "Span", "build", "copied", "measure"]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from onnx import numpy_helper, parser
 
-from exec.errors import FeedError, OptionError
+from exec.errors import FeedError, OptionError, QuantizationError
 from quantize.calibration import calibration
 from quantize.images import Images
-from quantize.ranges import load_ranges, write_ranges
+from quantize.ranges import load_ranges, save_ranges, write_ranges
 from quantize.samples import samples_of
 from workbench import Model, load, quantize
 
@@ -153,3 +153,73 @@ def test_a_range_of_no_value_is_an_error(name: str) -> None:
 def test_infinities_do_not_count_and_nothing_seen_is_said(method: str) -> None:
     report = quantize(product(), data=[{"x": np.full((1, 8), np.inf, np.float32)}], preset="full", method=method).report
     assert {"Q012", "Q013"} <= {f.code for f in report.findings}
+
+
+def picture(names: str = "image") -> Model:
+    return build(f"g (float[N,1,4,4] {names}) => (float[N,8,4,4] y) {{ y = Conv({names}, w) }}", w=f32(8, 1, 1, 1))
+
+
+def test_the_only_array_that_fits_is_taken_and_said(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", pictures=f32(5, 1, 4, 4), labels=np.arange(5), turned=f32(5, 4, 4, 1))
+    found = samples_of(picture(), tmp_path / "x.npz")
+    assert len(list(found)) == 5
+    assert found.source == "x.npz (pictures as image), 5 samples"
+
+
+@pytest.mark.parametrize("name", ["calibration_images", "train_x"])
+def test_of_several_that_fit_the_one_for_calibration_is_taken(name: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", **{"heldout": f32(3, 1, 4, 4), name: f32(5, 1, 4, 4)})
+    assert len(list(samples_of(picture(), tmp_path / "x.npz"))) == 5
+
+
+def test_arrays_are_mapped_by_hand(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", a=f32(3, 1, 4, 4), b=f32(5, 1, 4, 4))
+    assert len(list(samples_of(picture(), f"{tmp_path}/x.npz:image=b"))) == 5
+
+
+@pytest.mark.parametrize(
+    ("mapping", "says"),
+    [
+        ("", "2 arrays fit it: a, b"),
+        (":image=c", "no array 'c'"),
+        (":img=a", "no input 'img'"),
+        (":image=", "no array ''"),
+    ],
+)
+def test_arrays_that_cannot_be_told_apart_or_found_are_named(mapping: str, says: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", a=f32(3, 1, 4, 4), b=f32(5, 1, 4, 4))
+    with pytest.raises(FeedError, match=says):
+        samples_of(picture(), f"{tmp_path}/x.npz{mapping}")
+
+
+def test_arrays_of_other_shapes_are_listed_with_theirs(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", a=f32(3, 4, 4, 1), labels=np.arange(3))
+    with pytest.raises(FeedError, match=r"a float32\[3, 4, 4, 1\], labels int64\[3\]"):
+        samples_of(picture(), tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic", "weight-only"])
+def test_a_sample_without_elements_is_refused(mode: str) -> None:
+    with pytest.raises(QuantizationError, match="calibration sample 1 has no element"):
+        quantize(picture(), mode, [{"image": f32(2, 1, 4, 4)}, {"image": f32(0, 1, 4, 4)}], preset="full")
+
+
+def test_the_report_says_where_given_ranges_are_from(tmp_path: Path) -> None:
+    model, data = product(), f32(6, 8)
+    first = quantize(model, data=data, preset="full").report
+    save_ranges(first, tmp_path / "r.json")
+    again = quantize(model, data=data, preset="full", ranges=tmp_path / "r.json").report
+    assert again.data == "ranges of r.json (auto; an array of 6); judged on an array of 6"
+    bare = quantize(model, preset="full", ranges=tmp_path / "r.json").report
+    assert bare.data.startswith("ranges of r.json (auto; an array of 6); judged on 16 generated")
+    assert {f.code for f in bare.findings} & {"Q001", "Q017"} == {"Q017"}
+    assert bare.tensors[0].scale == first.tensors[0].scale
+
+
+def test_ranges_for_some_values_leave_the_others_to_the_samples() -> None:
+    model = build(
+        "g (float[1,8] x) => (float[1,4] y) { a = MatMul(x, w) r = Relu(a) y = MatMul(r, v) }", w=f32(8, 8), v=f32(8, 4)
+    )
+    report = quantize(model, preset="full", ranges={"x": (-3.0, 3.0)}).report
+    assert report.data.startswith("ranges given by the caller, 1 more measured on 16 generated")
+    assert report.of("Q001")

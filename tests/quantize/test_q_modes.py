@@ -219,3 +219,67 @@ def test_the_command_searches_saves_ranges_and_writes_json(tmp_path: Any) -> Non
     again = [fragile, "-o", str(out), "--preset", "full", "--repair", "equalize", "--ranges", str(ranges), "--operators", "qoperator"]  # fmt: skip
     assert CliRunner().invoke(command, again, catch_exceptions=False).exit_code == 0
     assert "QLinearConv" in {n.op_type for n in onnx.load(out).graph.node}
+
+
+@pytest.mark.parametrize("weights", ["s8", "u8", "s4", "u4", "f8"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_table_is_never_made_float_as_a_whole(weights: str, axis: int) -> None:
+    shape = "64,2,3" if axis else "2,3,32"
+    model = build(
+        f"g (int64[2,3] x) => (float[{shape}] y) {{ y = Gather<axis={axis}>(w, x) }}",
+        w=(f32(64, 32) * np.logspace(-2, 1, 64)[:, None]).astype(np.float32),
+    )
+    result = quantize(model, "weight-only", [{"x": R.integers(-32, 32, (2, 3))}], weights=weights)
+    proto, got = checked(result.model, {"x": np.asarray([[0, 5, -1], [31, -32, 5]])})
+    assert "DequantizeLinear" not in {n.op_type for n in proto.graph.node}
+    assert sqnr_db(np.take(weight(model), [[0, 5, -1], [31, -32, 5]], axis), got["y"]) > LEAST_DB
+    assert result.report.after_bytes < result.report.before_bytes / 3
+    assert bool(result.report.of("Q027")) == (weights not in ("s8", "u8"))
+
+
+def weight(model: Model) -> Any:
+    return next(t.values for n in model.graph.nodes for t in n.inputs if t.name == "w")
+
+
+@pytest.mark.parametrize("weights", ["s8", "s4"])
+def test_a_table_tied_to_a_product_makes_no_larger_file(weights: str) -> None:
+    text = "g (int64[2,5] x) => (float[2,5,64] y) { e = Gather(w, x) t = Transpose<perm=[1,0]>(w) y = MatMul(e, t) }"
+    model = build(text, w=f32(64, 64))
+    result = quantize(model, "weight-only", [{"x": R.integers(0, 64, (2, 5))}], weights=weights)
+    assert result.report.after_bytes < 0.55 * result.report.before_bytes
+    assert [n.op for n in result.report.nodes] == ["Gather", "MatMul"]
+    assert result.report.outputs[0].sqnr_db > (LEAST_DB if weights == "s8" else LEAST_DB_4)
+
+
+def test_dynamic_reports_the_work_in_8_bits_under_the_names_of_the_original() -> None:
+    text = "g (float[4,64] x) => (float[4,64] y) { [first] a = MatMul(x, w) r = Relu(a) [second] y = Gemm(r, v) }"
+    model = build(text, w=f32(64, 64), v=f32(64, 64))
+    result = quantize(model, "dynamic", [{"x": f32(4, 64)}])
+    assert [(n.name, n.macs, n.intensity) for n in result.report.nodes] == [
+        ("first", 16384, 32.0),
+        ("second", 16384, 32.0),
+    ]
+    assert (result.report.macs_int8, result.report.macs_total) == (32768, 32768)
+    integer = [n.name for n in result.model.graph.nodes if n.op == "MatMulInteger"]
+    assert integer == ["first", "second"]
+
+
+def test_weight_only_says_that_the_products_stay_float() -> None:
+    model = build("g (float[4,64] x) => (float[4,64] y) { y = MatMul(x, w) }", w=f32(64, 64))
+    report = quantize(model, "weight-only").report
+    assert (report.macs_int8, report.macs_total) == (0, 16384)
+    assert report.of("Q017")
+    assert not report.of("Q001")
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic", "weight-only"])
+def test_an_operator_newer_than_the_file_raises_its_opset(mode: str) -> None:
+    text = "g (float[4,64] x) => (float[4,64] y) { n = LayerNormalization(x, s, c) y = MatMul(n, w) }"
+    model = build(text, 11, s=np.ones(64, np.float32), c=np.zeros(64, np.float32), w=f32(64, 64))
+    result = quantize(model, mode, [{"x": f32(4, 64)}], preset="full")
+    checked(result.model, {"x": f32(4, 64)})
+    assert result.report.opset == (11, 17)
+    assert "LayerNormalization" in result.report.of("Q030")[0].message
+    with pytest.raises(OptionError, match="opset 13 is too low") as raised:
+        quantize(model, mode, [{"x": f32(4, 64)}], opset=13)
+    assert "LayerNormalization" in str(raised.value)

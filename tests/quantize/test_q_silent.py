@@ -350,3 +350,48 @@ def test_double_and_half_products_stay_float_beside_single_ones() -> None:
     assert [n.name for n in report.nodes] == ["MatMul_3"]
     assert "float16" in report.of("Q005")[0].message
     assert db > LOST_DB
+
+
+DEAD = {
+    "relu": "a = Conv(x, w, b) r = Relu(a) y = Conv(r, v)",
+    "moved": "a = Conv(x, w, b) r = Relu(a) t = Transpose<perm=[0,1,3,2]>(r) y = Conv(t, v)",
+    "joined": "a = Conv(x, w, b) r = Relu(a) c = Conv(z, v) s = Relu(c) j = Add(r, s) y = Conv(j, v)",
+    "clip": "a = Conv(x, w, b) r = Clip(a, low, high) y = Conv(r, v)",
+    "below": "a = Conv(x, w, b) p = Identity(a) r = Relu(p) q = Relu(a) j = Add(r, q) y = Conv(j, v)",
+}
+
+
+def seen(low: float) -> Any:
+    """Values between −1 and 1, in the first four channels from `low`."""
+    values = R.uniform(-1, 1, (1, 8, 6, 6))
+    values[:, :4] = R.uniform(low, 1, (1, 4, 6, 6))
+    return values.astype(np.float32)
+
+
+@pytest.mark.parametrize("activations", ["u8", "s8"])
+@pytest.mark.parametrize("searched", [False, True])
+@pytest.mark.parametrize("kind", DEAD)
+def test_a_value_that_was_zero_in_calibration_is_right_on_live_data(
+    kind: str, searched: bool, activations: str
+) -> None:
+    weight = -np.abs(f32(8, 8, 1, 1)) / 8 * (np.arange(8) < 4).reshape(1, 8, 1, 1)
+    model = build(
+        f"g (float[1,8,6,6] x, float[1,8,6,6] z) => (float[1,8,6,6] y, float[1,8,6,6] e) {{ {DEAD[kind]} e = Conv(z, u) }}",
+        w=weight.astype(np.float32), v=f32(8, 8, 1, 1), u=f32(8, 8, 1, 1), b=np.zeros(8, np.float32), low=np.float32(0), high=np.float32(6),
+    )  # fmt: skip
+    calm, live = [{"x": seen(0.0), "z": seen(-1.0)} for _ in range(3)], {"x": seen(-1.0), "z": seen(-1.0)}
+    result = quantize(
+        model, data=calm, preset="full", activations=activations, target=20.0 if searched else None, timed=False
+    )
+    assert "Q010" in codes(result.report, "warning")
+    want, got = Session(model).run(live)["y"], Session(result.model).run(live)["y"]
+    assert sqnr_db(want, got) > LOST_DB
+
+
+def test_a_value_no_sample_made_stays_float() -> None:
+    text = "g (float[1,8] x, float[n,8] e) => (float[1,4] y, float[n,4] z) { y = MatMul(x, w) z = MatMul(e, v) }"
+    model = build(text, w=f32(8, 4), v=f32(8, 4))
+    report, db = written(model, [{"x": f32(1, 8), "e": f32(0, 8)} for _ in range(3)])
+    assert [f.node for f in report.findings if f.code == "Q013"] == ["e"]
+    assert [n.name for n in report.nodes] == ["MatMul_0"]
+    assert db > LOST_DB

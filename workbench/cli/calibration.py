@@ -51,7 +51,7 @@ def data_options(function: F) -> F:
         return function(*args, data=given, **rest)
 
     options = (
-        click.option("--data", metavar="PATH", help="Calibration: an .npz of arrays by input name, a folder of .npy, .npz or image files, or module:function, an iterator of samples."),
+        click.option("--data", metavar="PATH", help="Calibration: an .npz of arrays by input name (or FILE.npz:input=array), a folder of .npy, .npz or image files, or module:function, an iterator of samples."),
         click.option("--samples", type=click.IntRange(1), default=16, show_default=True, help="Generated samples when there is no --data."),
         click.option("--mean", callback=_numbers, metavar="R,G,B", help="Images: x = (pixel · scale - mean) / std."),
         click.option("--std", callback=_numbers, metavar="R,G,B", help="Images: see --mean."),

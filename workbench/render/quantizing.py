@@ -107,6 +107,7 @@ def bars(counts: Sequence[int]) -> str:
 
 
 MOST_TIMED = 12
+_CONVERSIONS = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
 
 
 def _times(found: Timing) -> Table:
@@ -118,7 +119,7 @@ def _times(found: Timing) -> Table:
         (n.name, n.op, n.before_ns, n.after_ns, (n.before_ns or 0) - (n.after_ns or 0))
         for n in found.nodes[:MOST_TIMED]
     )
-    conversions = sum(n.after_ns or 0 for n in found.nodes if n.op in ("QuantizeLinear", "DequantizeLinear"))
+    conversions = sum(n.after_ns or 0 for n in found.nodes if n.op in _CONVERSIONS)
     rest = len(found.nodes) - len(rows)
     caption = (
         f"{found.engine}, one thread. {rest} more nodes in --json; conversions take {units.duration(conversions)}."
@@ -157,6 +158,22 @@ def _time_rows(found: Timing | None) -> tuple[tuple[str, str, str, str], ...]:
     )
 
 
+_TAKEN = {
+    "static": "nodes in 8 bits",
+    "dynamic": "nodes in 8 bits",
+    "weight-only": "nodes with weights in {}, products in float",
+}
+
+
+def _how(report: QuantizeReport) -> str:
+    """What was chosen, as far as the mode has it."""
+    if report.mode == "weight-only":
+        return f"float activations, weights {report.weights}"
+    if report.mode == "dynamic":
+        return f"activations u8 by each run's range, weights {report.weights}"
+    return f"activations {report.activations}, weights {report.weights}, {report.method}"
+
+
 def _summary(report: QuantizeReport) -> Table:
     share = report.macs_int8 / report.macs_total if report.macs_total else 0.0
     rows = (
@@ -172,7 +189,7 @@ def _summary(report: QuantizeReport) -> Table:
             units.size(report.after_bytes),
             change(report.optimized_bytes, report.after_bytes),
         ),
-        ("nodes in 8 bits", "0", f"{len(report.nodes):,}", ""),
+        (_TAKEN[report.mode].format(report.weights), "0", f"{len(report.nodes):,}", ""),
         (
             "multiply-adds in 8 bits",
             "0",
@@ -184,5 +201,5 @@ def _summary(report: QuantizeReport) -> Table:
         ("opset", str(report.opset[0]), str(report.opset[1]), ""),
     )
     columns = (Column("what", ""), Column("before", "before"), Column("after", "after"), Column("change", ""))
-    caption = f"{report.mode} {report.format}, activations {report.activations}, weights {report.weights}, {report.method}; {report.data}. {report.seconds:.1f} s."
+    caption = f"{report.mode} {report.format}, {_how(report)}; {report.data}. {report.seconds:.1f} s."
     return Table("", columns, rows, caption)

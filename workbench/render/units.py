@@ -35,9 +35,9 @@ def duration(value_ns: float | None) -> str:
     """Nanoseconds → "0.663 ms", "12.3 µs", "1.20 s"."""
     if value_ns is None or math.isnan(value_ns):
         return DASH
-    if value_ns < 100_000:
+    if abs(value_ns) < 100_000:
         return f"{value_ns / 1e3:.3g} µs"
-    if value_ns < 1e9:
+    if abs(value_ns) < 1e9:
         return f"{value_ns / 1e6:.3g} ms"
     return f"{value_ns / 1e9:.3g} s"
 
