@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,39 @@ class Difference:
     def within(self, tolerance: float) -> bool:
         """Comparable, the same specials, and no difference above `tolerance` of the range."""
         return not self.note and not self.mismatches and self.max_of_range <= tolerance
+
+
+SPANS: Mapping[str, float] = {"Sigmoid": 1.0, "HardSigmoid": 1.0, "Softmax": 1.0, "Tanh": 1.0}
+"""Functions whose own range is the measure: a detector that says 1e-7 everywhere is not wrong by the seventh digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a difference counts, and the number that was looked at.
+
+    share    the largest difference as a share of the range it was measured by: infinite where that cannot be said
+    measure  the function whose range that is; "" for the largest of the values themselves
+    """
+
+    within: bool
+    share: float
+    measure: str
+    note: str
+
+
+def judge(gap: Difference, limit: float, op: str = "", *, strict: bool = False) -> Judgement:
+    """Hold a difference against `limit`, the largest share of a value's range that counts as equal.
+
+    op      the operator that makes the value: one with a range of its own is measured by that where the values stay well inside it
+    strict  measure by the values in any case
+    """
+    peak = gap.max_abs / gap.max_of_range if gap.max_of_range and math.isfinite(gap.max_of_range) else 0.0
+    span = SPANS.get(op, 0.0)
+    if strict or gap.note or span <= peak or not gap.max_abs:
+        return Judgement(gap.within(limit), gap.max_of_range, "", gap.note)
+    share = gap.max_abs / span
+    note = f"of {op}'s {span:g}; of its own values {gap.max_of_range:.2g}"
+    return Judgement(not gap.mismatches and share <= limit, share, op, note if gap.max_of_range > limit else "")
 
 
 def difference(want: Value, got: Value) -> Difference:

@@ -13,7 +13,7 @@ from exec.engines import open_engine
 from exec.errors import BenchError, OptionError
 from exec.interpreter import Interpreter
 from exec.ir import Constant, Model
-from exec.metrics import difference
+from exec.metrics import difference, judge
 from exec.program import Operation, flatten
 from exec.progress import Cancel, Progress
 from passes.optimize import optimize
@@ -109,7 +109,7 @@ def reduce_difference(
         part, inputs = _around(after, edge, [culprit.after], known)
         got = open_engine(part, engines[1]).run(inputs)[culprit.after]
         gap = difference(truth[culprit.before], got)
-        if not gap.within(limit) or not any(n in maker for n in edge):
+        if not judge(gap, limit, culprit.op, strict=tolerance is not None).within or not any(n in maker for n in edge):
             break
         edge = sorted({above for name in edge for above in (_cut(maker, name, known) if name in maker else [name])})
     assert part is not None

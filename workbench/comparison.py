@@ -14,14 +14,12 @@ from exec.dtypes import dtype_name
 from exec.engines import open_engine
 from exec.errors import FeedError
 from exec.ir import Model
-from exec.metrics import Difference, difference
+from exec.metrics import Difference, difference, judge
 from exec.progress import Cancel, Progress, check, report
 from workbench.feeding import feeds_for
 from workbench.values import Pair, aligned_values, undone
 
 CHUNK_BYTES = 256 << 20
-FULL_RANGE = {"Sigmoid": 1.0, "HardSigmoid": 1.0, "Softmax": 1.0, "Tanh": 1.0}
-"""Functions whose own range is the measure: a detector that says 1e-7 everywhere is not wrong by the seventh digit."""
 _LOSS_DB = 6.0
 _CEILING_DB = 100.0  # beyond it float32 rounding decides
 
@@ -30,6 +28,7 @@ _CEILING_DB = 100.0  # beyond it float32 rounding decides
 class ValueDiff:
     """One value of both models.
 
+    share    what the verdict looked at: the largest difference as a share of the range of `measure`, of the values where that is ""
     lost_db  how much less it agrees than the worst of what it is made from; None at the top
     culprit  its inputs agree and it does not
     """
@@ -44,6 +43,8 @@ class ValueDiff:
     cosine: float
     max_abs: float
     max_of_range: float
+    share: float
+    measure: str
     within: bool
     lost_db: float | None
     culprit: bool
@@ -53,13 +54,15 @@ class ValueDiff:
 
 @dataclass(frozen=True, slots=True)
 class OutputDiff:
-    """One output of both models."""
+    """One output of both models; `share` and `measure` as for a value."""
 
     name: str
     sqnr_db: float
     cosine: float
     max_abs: float
     max_of_range: float
+    share: float
+    measure: str
     within: bool
     note: str
 
@@ -145,16 +148,6 @@ def compare(
     )  # fmt: skip
 
 
-def judged(gap: Difference, limit: float, op: str, strict: bool) -> tuple[bool, str]:
-    """Whether it is within `limit` of the value's range, or, unless `strict`, of the range of the function that makes it; and a note."""
-    if gap.within(limit):
-        return True, gap.note
-    wide = FULL_RANGE.get(op, 0.0)
-    if strict or not wide or gap.note or gap.mismatches or gap.max_abs > limit * wide:
-        return False, gap.note
-    return True, f"only measured by the {wide:g} a {op} spans: here it stays near one end"
-
-
 def default_tolerance(before: Model, after: Model) -> float:
     """1e-4 of the range; 1e-2 where either holds float16, bfloat16 or quantized values."""
     for model in (before, after):
@@ -203,13 +196,17 @@ def _outputs(
     for (name, want), in_turn in zip(one.items(), other.values(), strict=False):
         got = other[name] if by_name else in_turn
         gap = difference(want, got)
-        within, note = judged(gap, limit, maker.get(name, ""), strict)
+        verdict = judge(gap, limit, maker.get(name, ""), strict=strict)
+        note = verdict.note
         if isinstance(want, np.ndarray) and want.dtype.kind == "f" and want.size and not np.isfinite(want).any():
             note = "no element is finite: these inputs show nothing"
-        rows.append(OutputDiff(name, gap.sqnr_db, gap.cosine, gap.max_abs, gap.max_of_range, within, note))
+        figures = gap.sqnr_db, gap.cosine, gap.max_abs, gap.max_of_range
+        rows.append(OutputDiff(name, *figures, verdict.share, verdict.measure, verdict.within, note))
     if len(one) != len(other):
         rows.append(
-            OutputDiff("", -math.inf, 0.0, math.inf, math.inf, False, f"{len(one)} outputs against {len(other)}")
+            OutputDiff(
+                "", -math.inf, 0.0, math.inf, math.inf, math.inf, "", False, f"{len(one)} outputs against {len(other)}"
+            )
         )
     return tuple(rows)
 
@@ -232,7 +229,8 @@ def _value_diffs(
                 agreement[id(tensor)] = (worst, agrees)
                 continue
             gap, (shape, dtype) = found[pair.after]
-            within, note = judged(gap, limit, node.op, strict)
+            verdict = judge(gap, limit, node.op, strict=strict)
+            within = verdict.within
             agreement[id(tensor)] = (gap.sqnr_db, within)
             lost = (
                 None
@@ -252,11 +250,13 @@ def _value_diffs(
                     gap.cosine,
                     gap.max_abs,
                     gap.max_of_range,
+                    verdict.share,
+                    verdict.measure,
                     within,
                     lost,
                     culprit,
                     pair.how,
-                    note,
+                    verdict.note,
                 )
             )
     return tuple(rows)

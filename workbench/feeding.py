@@ -39,9 +39,17 @@ def parse_dims(pairs: Sequence[str]) -> dict[str, int]:
 
 
 def feeds_for(model: Model, path: str | None = None, *, dims: Mapping[str, int] | None = None, seed: int = 0) -> Feeds:
-    """Inputs from an .npz file, or generated from the seed."""
+    """Inputs from an .npz file, or generated from the seed. What a recording holds of outputs beside its inputs is left aside."""
     if path is not None:
-        return Feeds(read_inputs(path, [info.name for info in model.inputs]), (f"inputs from {path}",))
+        found = read_inputs(path, [info.name for info in model.inputs])
+        recorded = {t.name for t in model.graph.outputs} - {t.name for t in model.graph.inputs}
+        values = {name: value for name, value in found.items() if name not in recorded}
+        aside = (
+            f", without the outputs {', '.join(sorted(found.keys() - values.keys()))}"
+            if len(values) < len(found)
+            else ""
+        )
+        return Feeds(values, (f"inputs from {path}{aside}",))
     made = make_feeds(model, seed=seed, dims=dict(dims or {}))
     return Feeds(made.feeds, made.assumptions)
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from exec.engines import open_engine
 from exec.errors import BenchError
 from exec.ir import Model
-from exec.metrics import difference
+from exec.metrics import difference, judge
+from exec.progress import Cancel, Progress, check, report
 from workbench.comparison import default_tolerance
 from workbench.recorded import Recording
 
 
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
-    """One output of one recording in one engine."""
+    """One output of one recording in one engine.
+
+    share  what the verdict looked at: the largest difference as a share of the range of `measure`, of the values where that is ""
+    """
 
     engine: str
     recording: str
@@ -24,6 +29,8 @@ class OutputCheck:
     sqnr_db: float
     max_abs: float
     max_of_range: float
+    share: float
+    measure: str
     note: str
 
 
@@ -43,6 +50,32 @@ class Verified:
         """Every output of every recording agrees in every engine that is here."""
         return bool(self.checks) and all(c.within for c in self.checks)
 
+    @property
+    def verdict(self) -> str:
+        """In a sentence: whether the export holds, in which engines it does not, where each first differs and by how much."""
+        engines = list(dict.fromkeys(c.engine for c in self.checks))
+        wrong = {c.engine: c for c in reversed(self.checks) if not c.within}
+        if not self.checks:
+            return "Nothing could be checked."
+        if not wrong:
+            return f"The export holds in {', '.join(engines)}: {self.tolerance:.0e} of the range is allowed."
+        said = []
+        for engine in engines:
+            if engine not in wrong:
+                said.append(f"{engine} agrees")
+                continue
+            first, count = wrong[engine], sum(c.engine == engine and not c.within for c in self.checks)
+            how = (
+                first.note
+                if math.isinf(first.share)
+                else f"{first.share:.2g} of its range, {self.tolerance:.0e} is allowed"
+            )
+            of = sum(c.engine == engine for c in self.checks)
+            said.append(
+                f"{engine} differs in {count} of {of} outputs, first in {first.output} of {first.recording} ({how})"
+            )
+        return f"The export does not hold: {'; '.join(said)}."
+
 
 def verify_recorded(
     model: Model,
@@ -50,9 +83,15 @@ def verify_recorded(
     *,
     engines: Sequence[str] = ("embedded", "onnxruntime", "reference"),
     tolerance: float | None = None,
+    progress: Progress | None = None,
+    cancel: Cancel | None = None,
 ) -> Verified:
-    """Run every recording in every engine; one that cannot run the model is told, and the others go on."""
+    """Run every recording in every engine; one that cannot run the model is told, and the others go on.
+
+    tolerance  as for `workbench.compare`
+    """
     limit = default_tolerance(model, model) if tolerance is None else tolerance
+    maker = {t.name: n.op for n in model.graph.nodes for t in n.outputs}
     absent: dict[str, str] = {}
     sessions = {}
     for name in engines:
@@ -61,8 +100,10 @@ def verify_recorded(
         except BenchError as error:
             absent[name] = error.what
     checks = []
-    for recording in recordings:
+    for done, recording in enumerate(recordings):
         for name, session in list(sessions.items()):
+            check(cancel, "the verification")
+            report(progress, done, 0, f"{recording.name} in {name}")
             try:
                 got = session.run(recording.inputs)
             except BenchError as error:
@@ -71,16 +112,7 @@ def verify_recorded(
                 continue
             for output, want in recording.outputs.items():
                 gap = difference(want, got.get(output))
-                checks.append(
-                    OutputCheck(
-                        name,
-                        recording.name,
-                        output,
-                        gap.within(limit),
-                        gap.sqnr_db,
-                        gap.max_abs,
-                        gap.max_of_range,
-                        gap.note,
-                    )
-                )
+                how = judge(gap, limit, maker.get(output, ""), strict=tolerance is not None)
+                figures = gap.sqnr_db, gap.max_abs, gap.max_of_range, how.share, how.measure
+                checks.append(OutputCheck(name, recording.name, output, how.within, *figures, how.note))
     return Verified(limit, tuple(checks), absent)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import warnings
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -9,6 +13,7 @@ from onnx import parser
 
 from exec.errors import FeedError
 from workbench import compare, load
+from workbench.cli.start import run
 
 
 def sigmoid_of(offset: float) -> onnx.ModelProto:
@@ -25,17 +30,72 @@ def test_what_stays_near_one_end_of_a_sigmoid_is_measured_by_its_span_and_says_s
     (output,) = result.outputs
     assert output.within
     assert output.max_of_range > 0.5
-    assert "Sigmoid spans" in output.note
+    assert output.measure == "Sigmoid"
+    assert output.share == pytest.approx(output.max_abs)
+    assert output.note.startswith("of Sigmoid's 1; of its own values ")
 
 
 def test_a_tolerance_that_was_asked_for_is_kept_to() -> None:
     result = compare(load(sigmoid_of(-12.0)), load(sigmoid_of(-11.0)), FEEDS, tolerance=1e-2)
     assert not result.equal
     assert result.first is not None
+    assert result.outputs[0].share == result.outputs[0].max_of_range
 
 
 def test_a_sigmoid_in_its_middle_is_measured_by_its_values() -> None:
     assert not compare(load(sigmoid_of(0.0)), load(sigmoid_of(0.5)), FEEDS).equal
+
+
+def test_the_verdict_shows_the_number_it_was_judged_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, offset in (("a", -12.0), ("b", -11.0)):
+        onnx.save(sigmoid_of(offset), tmp_path / f"{name}.onnx")
+    np.savez(tmp_path / "x.npz", **FEEDS)
+    asked = [
+        "compare",
+        str(tmp_path / "a.onnx"),
+        str(tmp_path / "b.onnx"),
+        "--inputs",
+        str(tmp_path / "x.npz"),
+        "--json",
+    ]
+    assert run(asked) == 0
+    (output,) = json.loads(capsys.readouterr().out)["outputs"]
+    assert output["share"] < 1e-4 < output["max_of_range"]
+
+
+def test_a_baseline_says_that_the_verdict_is_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, offset in (("a", 0.0), ("b", 0.5)):
+        onnx.save(sigmoid_of(offset), tmp_path / f"{name}.onnx")
+    asked = ["compare", str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx")]
+    kept = str(tmp_path / "kept.json")
+    assert run([*asked, "--save-baseline", kept]) == 1
+    assert run([*asked, "--baseline", kept]) == 0
+    seen = capsys.readouterr()
+    assert "differs" in seen.out
+    assert "The verdict is not this but the" in " ".join(seen.out.split())
+    assert f"{kept}: holds, 1 outputs" in seen.err
+
+
+def test_a_recording_with_its_outputs_serves_as_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(sigmoid_of(0.0), tmp_path / "a.onnx")
+    np.savez(tmp_path / "all.npz", **FEEDS, y=np.zeros(4, np.float32))
+    asked = ["compare", str(tmp_path / "a.onnx"), str(tmp_path / "a.onnx"), "--inputs", str(tmp_path / "all.npz")]
+    assert run(asked) == 0
+    assert "without the outputs y" in capsys.readouterr().err
+    np.savez(tmp_path / "typo.npz", **FEEDS, xx=np.zeros(4, np.float32))
+    assert run([*asked[:-1], str(tmp_path / "typo.npz")]) == 2
+    assert "no input 'xx'" in capsys.readouterr().err
+
+
+def test_the_reference_overflows_in_silence() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(
+            load(sigmoid_of(0.0)),
+            load(sigmoid_of(0.0)),
+            {"x": np.float32([-1e4, 1e4, 0, 1])},
+            engines=("embedded", "reference"),
+        )
 
 
 def test_outputs_are_paired_by_name() -> None:

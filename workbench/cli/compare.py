@@ -62,7 +62,12 @@ def command(
     engines = (engine_a or engine, engine_b or engine)
     with progress_bar() as progress:
         result = workbench.compare(one, other, feeds.values, engines=engines, tolerance=max_error, progress=progress)
-    emit(result, "comparison", comparison_tables(result, whole=whole or format != "table"), format)
+    emit(
+        result,
+        "comparison",
+        comparison_tables(result, whole=whole or format != "table", judged_by=baseline or ""),
+        format,
+    )
     figures = {o.name: min(o.sqnr_db, 200.0) for o in result.outputs}
     if save_baseline:
         kept.save_baseline(save_baseline, kept.Baseline("compare", figures, list(figures)))
@@ -75,5 +80,6 @@ def command(
         ]
         for v in worse:
             say(f"{v.name} was {v.was:.1f} dB, is {'gone' if v.now is None else f'{v.now:.1f} dB'}")
+        say(f"{baseline}: {'does not hold' if worse else f'holds, {len(figures)} outputs are at most 1 dB worse'}")
         return int(bool(worse))
     return 0 if result.equal else 1

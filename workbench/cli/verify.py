@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from workbench.cli.options import budget_options, format_options, model_argument
-from workbench.cli.output import emit
+from workbench.cli.output import emit, progress_bar
 
 
 @click.command()
@@ -35,27 +35,16 @@ def command(model: str, data: str, max_error: float | None, format: str) -> int:
     from workbench.verification import verify_recorded
 
     opened = workbench.load(model)
-    result = verify_recorded(opened, recordings(opened, data), tolerance=max_error)
+    with progress_bar() as progress:
+        result = verify_recorded(opened, recordings(opened, data), tolerance=max_error, progress=progress)
     columns = (
         Column("engine", "engine"), Column("recording", "recording", "name"), Column("output", "output", "name"), Column("verdict", ""),
-        Column("sqnr_db", "SQNR", "db"), Column("max_of_range", "of range", "number"), Column("note", "", "name"),
+        Column("sqnr_db", "SQNR", "db"), Column("share", "of range", "number"), Column("note", "", "name"),
     )  # fmt: skip
     rows = tuple(
-        (c.engine, c.recording, c.output, "agrees" if c.within else "differs", c.sqnr_db, c.max_of_range, c.note)
+        (c.engine, c.recording, c.output, "agrees" if c.within else "differs", c.sqnr_db, c.share, c.note)
         for c in result.checks
     )
-    verdict = (
-        "The export holds"
-        if result.holds
-        else "The export does not hold"
-        if result.checks
-        else "Nothing could be checked"
-    )
-    absent = "".join(f" {name}: {why}." for name, why in result.absent.items())
-    emit(
-        result,
-        "verified",
-        [Table("", columns, rows, f"{verdict}: {result.tolerance:.0e} of the range is allowed.{absent}")],
-        format,
-    )
+    absent = "".join(f" {name} not used: {why}." for name, why in result.absent.items())
+    emit(result, "verified", [Table("", columns, rows, result.verdict + absent)], format)
     return 0 if result.holds else 1

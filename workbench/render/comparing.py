@@ -9,9 +9,12 @@ from workbench.render.table import Column, Table
 _MOST = 12
 
 
-def comparison_tables(result: Comparison, *, whole: bool = False) -> list[Table]:
-    """Outputs, culprits, then values: those that differ, or all."""
-    tables = [_outputs(result)]
+def comparison_tables(result: Comparison, *, whole: bool = False, judged_by: str = "") -> list[Table]:
+    """Outputs, culprits, then values: those that differ, or all.
+
+    judged_by  the baseline that decides in place of the tolerance
+    """
+    tables = [_outputs(result, judged_by)]
     if result.culprits:
         tables.append(_values(result.culprits, "lost here: the inputs agree, the value does not", ""))
     differing = [v for v in result.values if not v.within]
@@ -27,13 +30,13 @@ def comparison_tables(result: Comparison, *, whole: bool = False) -> list[Table]
     return tables
 
 
-def _outputs(result: Comparison) -> Table:
+def _outputs(result: Comparison, judged_by: str) -> Table:
     columns = (
         Column("name", "output", "name"), Column("sqnr_db", "SQNR", "db"), Column("cosine", "cosine", "number"), Column("max_abs", "max diff", "number"),
-        Column("max_of_range", "of range", "number"), Column("within", ""), Column("note", "", "name"),
+        Column("share", "of range", "number"), Column("within", ""), Column("note", "", "name"),
     )  # fmt: skip
     rows = tuple(
-        (o.name, o.sqnr_db, o.cosine, o.max_abs, o.max_of_range, "agrees" if o.within else "differs", o.note)
+        (o.name, o.sqnr_db, o.cosine, o.max_abs, o.share, "agrees" if o.within else "differs", o.note)
         for o in result.outputs
     )
     verdict = "agree within" if result.equal else "differ by more than"
@@ -43,6 +46,8 @@ def _outputs(result: Comparison) -> Table:
         caption += f" First value to differ: {first.after} of {first.op} {first.node}, {units.decibel(first.sqnr_db)}."
     else:
         caption += f" {len(result.values)} shared values agree too."
+    if judged_by:
+        caption += f" The verdict is not this but the baseline's, {judged_by}."
     return Table("", columns, rows, caption)
 
 
