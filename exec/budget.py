@@ -27,6 +27,7 @@ FLAGS = {
     "depth": "--max-depth",
     "seconds": "--max-seconds",
     "growth": "--max-growth",
+    "effort": "--max-effort",
 }
 """The command line's name for each limit."""
 
@@ -37,22 +38,24 @@ class Limits:
 
     bytes_alive     arrays that exist at one time
     bytes_produced  arrays made in all
-    multiply_adds   of convolutions, matrix products and the like
+    multiply_adds   of convolutions, matrix products and the like, and what other work is worth as many (`exec.effort`)
     loop_steps      iterations of Loop and Scan in all
     nodes           after calls of functions are expanded
     depth           of subgraphs and function calls in each other
     seconds         wall time
     growth          bytes of values that each byte of weights and inputs may become, beyond 128 MiB; None: `bytes_alive` alone says
+    effort          multiply-adds that each byte of weights and inputs may cost, beyond 30·10⁹; None: `multiply_adds` alone says
     """
 
     bytes_alive: int | None = field(default_factory=lambda: default_memory_bytes())
     bytes_produced: int | None = 4096 * GIB
     multiply_adds: int | None = 10**15
-    loop_steps: int | None = 100_000
+    loop_steps: int | None = 1_000_000
     nodes: int | None = 2_000_000
     depth: int | None = 64
     seconds: float | None = None
     growth: int | None = 64
+    effort: int | None = 1 << 15
 
 
 _defaults: list[Limits] = []
@@ -68,7 +71,7 @@ def use_limits(limits: Limits) -> None:
     _defaults[:] = [limits]
 
 
-NO_LIMITS = Limits(None, None, None, None, None, None, None, None)
+NO_LIMITS = Limits(None, None, None, None, None, None, None, None, None)
 
 
 class Budget:
@@ -119,10 +122,17 @@ class Budget:
         )
 
     def work(self, multiply_adds: int, where: str) -> None:
-        """Spend arithmetic, before it is done."""
+        """Spend arithmetic, before it is done; also looks at the clock."""
         with self._lock:
             self._check("multiply_adds", self.multiply_adds + multiply_adds, where, _count)
             self.multiply_adds += multiply_adds
+        self.check_time(where)
+
+    def produced(self, size: int, where: str) -> None:
+        """Spend bytes that were computed, whoever counts those alive."""
+        with self._lock:
+            self._check("bytes_produced", self.bytes_produced + size, where, _bytes)
+            self.bytes_produced += size
 
     def step(self, where: str, count: int = 1) -> None:
         """Spend iterations of a loop; also looks at the clock."""
@@ -130,6 +140,12 @@ class Budget:
             self._check("loop_steps", self.loop_steps + count, where, _count)
             self.loop_steps += count
         self.check_time(where)
+
+    def foresee(self, steps: int, multiply_adds: int, where: str) -> None:
+        """Refuse a loop of `steps` more iterations, each of this arithmetic, before it has begun; nothing is spent."""
+        with self._lock:
+            self._check("loop_steps", self.loop_steps + steps, where, _count)
+            self._check("multiply_adds", self.multiply_adds + steps * multiply_adds, where, _count)
 
     def expand(self, nodes: int, where: str) -> None:
         """Spend nodes that an expansion adds: counted before anything is expanded."""

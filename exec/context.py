@@ -76,6 +76,16 @@ class RunContext:
             node = self._operation.node
             self._budget.allocate(value.nbytes, f"node {node.name or node.op}")
 
+    @property
+    def work(self) -> int:
+        """Multiply-adds this run has spent so far."""
+        return 0 if self._budget is None else self._budget.multiply_adds
+
+    def foresee(self, steps: int, work: int) -> None:
+        """Refuse `steps` iterations of `work` multiply-adds each where they are over the limits."""
+        if self._budget is not None:
+            self._budget.foresee(steps, work, "")
+
     def run(self, graph: Any, inputs: Sequence[Value]) -> list[Value]:
         """Run a subgraph attribute on `inputs` (in the order of its graph inputs); outer values are captured."""
         return self._evaluate(graph, inputs, self._captured.get(id(graph), ()))

@@ -91,20 +91,22 @@ def _visit(
             if any(inner is t for t in body.inputs):
                 yield outer, untouched
         return
+    if node.domain not in ("", "ai.onnx", "com.microsoft"):
+        return
     op = node.op
     limit = _index_limit(node, position)
     if limit is not None and (roles.bound is None or limit < roles.bound):
         roles.bound, roles.bounded_by = limit, node.name or op
     if op in COMPARES:
-        other = _constant_behind(node.inputs[1 - position])
+        other = _constant_behind(_input(node, 1 - position))
         if other is not None and other.size and other.dtype.kind in "iufb":
             roles.compared.extend(np.unique(other)[:MOST_CHOICES].astype(float).tolist())
     elif op == "Conv" and position == 0 and untouched:
-        shape = _shape(node.inputs[1])
+        shape = _shape(_input(node, 1))
         if shape is not None and len(shape) > 1 and isinstance(shape[1], int):
             roles.channels = shape[1] * int(node.attrs.get("group", 1))
     elif op in ("MatMul", "Gemm") and position == 0 and untouched:
-        shape = _shape(node.inputs[1])
+        shape = _shape(_input(node, 1))
         if shape is not None and len(shape) > 1:
             rows = shape[-1] if op == "Gemm" and node.attrs.get("transB") else shape[-2]
             roles.features = rows if isinstance(rows, int) else roles.features
@@ -118,18 +120,18 @@ def _index_limit(node: Any, position: int) -> int | None:
     """How many entries the axis has that this input indexes, if it does and the graph tells."""
     op, attributes = node.op, node.attrs
     if op in ("Gather", "GatherElements") and position == 1:
-        shape = _shape(node.inputs[0])
+        shape = _shape(_input(node, 0))
         axis = int(attributes.get("axis", 0))
         size = None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis]
     elif op == "GatherND" and position == 1:
-        shape = _shape(node.inputs[0])
+        shape = _shape(_input(node, 0))
         sizes = [n for n in shape or () if isinstance(n, int)]
         size = min(sizes, default=None)
     elif op == "OneHot" and position == 0:
-        depth = constant_value(node.inputs[1])
-        size = None if depth is None else int(np.ravel(depth)[0])
+        depth = _constant_behind(_input(node, 1))
+        size = None if depth is None or not depth.size else int(np.ravel(depth)[0])
     elif op == "EmbedLayerNormalization" and position < 2:
-        shape = _shape(node.inputs[2 if position == 0 else 4])
+        shape = _shape(_input(node, 2 if position == 0 else 4))
         size = shape[0] if shape else None
     else:
         return None
@@ -139,16 +141,25 @@ def _index_limit(node: Any, position: int) -> int | None:
 def _constant_behind(tensor: Any) -> Array | None:
     """The constant a value is made of by moves alone."""
     for _ in range(8):
+        if tensor is None:
+            return None
         value = constant_value(tensor)
         if value is not None:
             return np.asarray(value)
         if len(tensor.inputs) != 1 or tensor.inputs[0].op not in MOVES:
             return None
-        tensor = tensor.inputs[0].inputs[0]
+        tensor = _input(tensor.inputs[0], 0)
     return None
 
 
+def _input(node: Any, position: int) -> Any:
+    """An input of a node, None where it has not as many: no schema speaks for ops of other domains."""
+    return node.inputs[position] if position < len(node.inputs) else None
+
+
 def _shape(tensor: Any) -> tuple[Any, ...] | None:
+    if tensor is None:
+        return None
     value = constant_value(tensor) if isinstance(tensor, gs.Constant) or tensor.inputs else None
     shape = value.shape if value is not None else tensor.shape
     return None if shape is None else tuple(shape)

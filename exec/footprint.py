@@ -32,11 +32,14 @@ class Footprint:
     def __init__(self, limit: int | None = None) -> None:
         self.limit, self.alive = limit, 0
 
-    def made(self, values: list[Value]) -> None:
-        """Count new values; raises `BudgetExceeded`, to which whoever runs the node adds where."""
+    def made(self, values: list[Value]) -> int:
+        """Count new values, and return their bytes; raises `BudgetExceeded`, to which whoever runs the node adds where."""
+        size = 0
         for value in values:
-            self.alive += size_of(value)
+            size += size_of(value)
+        self.alive += size
         self.ask(0)
+        return size
 
     def gone(self, value: Value) -> None:
         """A value that nobody reads any more."""
@@ -48,11 +51,11 @@ class Footprint:
             raise exceeded("bytes_alive", bytes_text(self.alive + size), bytes_text(self.limit), "")
 
 
-def allowance(limits: Limits, given_bytes: int) -> int | None:
-    """What the values of a run may take, for `given_bytes` of weights and inputs."""
+def allowance(limits: Limits, given_bytes: int, filled_bytes: int = 0) -> int | None:
+    """What the values of a run may take, for `given_bytes` of weights and inputs, and weights that a single number fills."""
     if limits.growth is None or limits.bytes_alive is None:
         return limits.bytes_alive
-    return min(limits.bytes_alive, BASE + limits.growth * given_bytes)
+    return min(limits.bytes_alive, BASE + limits.growth * given_bytes + filled_bytes)
 
 
 def size_of(value: Value) -> int:

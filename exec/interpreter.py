@@ -14,6 +14,7 @@ from exec.arrays import Value
 from exec.binding import FAILURES, Binding, bind, fail
 from exec.budget import Budget
 from exec.context import Randomness, RunContext
+from exec.effort import work_of
 from exec.footprint import Footprint
 from exec.kernels.growth import foreseen
 from exec.program import MISSING, Operation, Program
@@ -113,11 +114,11 @@ class Interpreter:
         }
         call = self.binding(operation).call
         try:
-            if not operation.domain:
-                foreseen(operation.op, inputs)
+            self.budget.work(work_of(operation.op, inputs, operation.attributes), "")
+            foreseen("" if operation.domain else operation.op, inputs, operation.attributes)
             context = RunContext(operation, self.randomness, captured, self.evaluate, self.budget)
             results = [_tensor(value) for value in call(inputs, context)]
-            self.footprint.made(results)
+            self.budget.produced(self.footprint.made(results), "")
         except FAILURES as error:
             fail(error, operation, inputs)
         return results

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,18 +88,26 @@ class Program:
 
 def constant_bytes(program: Program) -> int:
     """What the constants of a program and of its subgraphs take; none is loaded."""
-    total = sum(_nbytes(value) for value in program.constants.values())
+    return sum(map(_nbytes, program.constants.values())) + sum(map(constant_bytes, _bodies(program)))
+
+
+def filled_bytes(program: Program) -> int:
+    """What the weights take that a number and a ConstantOfShape stand for, in a program and its subgraphs."""
     given = {o.outputs[0]: o.attributes.get("value") for o in program.operations if o.op == "Constant" and o.outputs}
+    total = 0
     for operation in program.operations:
         if operation.op == "ConstantOfShape" and not operation.domain:
             number = operation.inputs[0]
             total += _filled(program.constant(number) if number in program.constants else given.get(number))
-        total += sum(constant_bytes(body) for body in operation.attributes.values() if isinstance(body, Program))
-    return total
+    return total + sum(map(filled_bytes, _bodies(program)))
+
+
+def _bodies(program: Program) -> Iterator[Program]:
+    return (v for o in program.operations for v in o.attributes.values() if isinstance(v, Program))
 
 
 def _filled(shape: Any) -> int:
-    """The bytes of a ConstantOfShape of this constant, a weight that one number fills; none where it is over a GiB."""
+    """The bytes of a ConstantOfShape of this constant; none where it is over a GiB."""
     if not isinstance(shape, np.ndarray) or shape.dtype != np.int64 or shape.size > 8 or (shape < 0).any():
         return 0
     size = 4 * math.prod(shape.reshape(-1).tolist())

@@ -13,8 +13,9 @@ import numpy as np
 
 from exec.arrays import Array, Value
 from exec.binding import FAILURES, out_of_memory
-from exec.budget import Budget, Limits
+from exec.budget import Budget, default_limits
 from exec.compiled import available
+from exec.effort import allowed
 from exec.errors import EngineMissing, OptionError, nearest
 from exec.expansion import expanded_nodes
 from exec.feedcheck import check_feeds
@@ -23,7 +24,7 @@ from exec.interpreter import Interpreter
 from exec.lowering.fallback import ShapeChangedError
 from exec.lowering.packs import Packs
 from exec.plan import Options, Plan
-from exec.program import MISSING, constant_bytes, flatten, function_key
+from exec.program import MISSING, constant_bytes, filled_bytes, flatten, function_key
 from exec.progress import Cancel, check
 from exec.threads import blas_threads, default_threads
 from exec.trace import Trace, Tracer, signature_of
@@ -67,14 +68,14 @@ class Session:
             raise OptionError(f"threads is {threads}", why="at least one is needed")
         self.model, self.fuse, self.budget = model, fuse, budget
         self.threads = threads or default_threads()
-        self._default_limits = Limits()
+        self._default_limits = default_limits()
         table = {function_key(f.domain, f.name, getattr(f, "overload", "")): f for f in model.graph.functions}
         if table:
             self._limits().expand(expanded_nodes(model.graph, table, function_key), "expanding the model's functions")
         self.program = flatten(model.graph, model.opsets, model.graph.functions)
         self.interpreter = Interpreter("plain" if self.kernels == "plain" else "numpy", seed)
         self.packs = Packs()
-        self._weight_bytes = constant_bytes(self.program)
+        self._weight_bytes, self._filled_bytes = constant_bytes(self.program), filled_bytes(self.program)
         self._inputs = list(model.graph.inputs)
         self._defaults = input_defaults(model.graph)
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
@@ -129,12 +130,11 @@ class Session:
 
     def _restart(self, feeds: Mapping[str, Value]) -> None:
         """Fresh limits for a run on `feeds`."""
-        budget = self.interpreter.budget = self._limits()
-        footprint = self.interpreter.footprint
-        footprint.limit = allowance(
-            budget.limits, self._weight_bytes + sum(int(getattr(value, "nbytes", 0)) for value in feeds.values())
-        )
-        footprint.alive = 0
+        given_bytes = self._weight_bytes + sum(int(getattr(value, "nbytes", 0)) for value in feeds.values())
+        budget = self.budget or Budget(allowed(self._default_limits, given_bytes, self._filled_bytes))
+        self.interpreter.budget = budget
+        self.interpreter.footprint.limit = allowance(budget.limits, given_bytes, self._filled_bytes)
+        self.interpreter.footprint.alive = 0
 
     def _limits(self) -> Budget:
         """The caller's budget, spent over all runs; without one the default limits hold for each run."""

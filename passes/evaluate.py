@@ -103,6 +103,7 @@ def evaluate_on(node: Node, inputs: Sequence[Value], region: Region) -> list[Arr
     operation = Operation(node.op, "", region.opset, attributes, numbers, outs, node, {}, {"": region.opset})
     try:
         interpreter = Interpreter("plain")
+        interpreter.budget = region.workspace.budget
         interpreter.footprint.limit = LARGEST + 4 * sum(x.nbytes for x in inputs if isinstance(x, np.ndarray))
         threads = nullcontext() if node.op in PLAIN else blas_threads(1)
         with threads, counting(interpreter.footprint), np.errstate(all="ignore"):

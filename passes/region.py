@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import onnx_graphsurgeon as gs
 
 from exec.arrays import Array
+from exec.budget import Budget, default_limits
+from exec.effort import allowed
 from exec.ir import Constant, Function, Graph, Model, Node, constant_value, toposort
 from exec.program import attribute_value, body_opsets, function_key
 from passes.dims import Dim, Shape
 from passes.ledger import Ledger
+from passes.report import census
 from passes.shapes import Fact, Facts, known_elements
 from passes.shapes.registry import value_of_fact
 
@@ -27,6 +31,7 @@ class Workspace:
 
     target   the runtime the result is for: "portable" or "onnxruntime"
     ledger   the bytes the constants may grow by
+    ops      the op types that are there, or were
     clock    counts applied patches; `touched` says when a node last changed
     """
 
@@ -38,6 +43,7 @@ class Workspace:
         self.functions = self.facts.functions
         self.outputs: dict[Any, list[Graph]] = {}
         self.home: dict[Node, Region] = {}
+        self.ops: set[str] = set()
         self.names: Counter[str] = Counter()
         self._counted: set[int] = set()
         self.clock = 0
@@ -49,6 +55,11 @@ class Workspace:
             opset = body_opsets(function)[""]
             self.facts.in_function(function, opset)
             self.adopt(function, opset, None)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What computing constants may take in all, of what a run of the model may."""
+        return Budget(allowed(default_limits(), census(self.model).weight_bytes))
 
     @property
     def main(self) -> Region:
@@ -77,6 +88,7 @@ class Workspace:
     def settle(self, node: Node, region: Region) -> None:
         """Index a node that now belongs to `region`, with its subgraphs."""
         self.home[node] = region
+        self.ops.add(node.op)
         self.names[node.name] += 1
         for tensor in node.outputs:
             self._count(tensor)

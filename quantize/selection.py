@@ -67,12 +67,13 @@ def _named(name: str, op: str, selector: str) -> bool:
     if selector.startswith("op:"):
         return op == selector[3:]
     if selector.startswith("name:~"):
-        import re
+        # a recipe's selectors may come from a stranger
+        from exec.kernels.patterns import for_names
 
         try:
-            return re.search(selector[6:], name) is not None
-        except re.error as error:
-            raise OptionError(f"{selector!r} is no regular expression", why=str(error)) from None
+            return for_names(selector[6:]).search(name) is not None
+        except ValueError as error:
+            raise OptionError(f"{selector!r} selects nothing", why=str(error)) from None
     if any(c in selector for c in "*?["):
         return fnmatch.fnmatchcase(name, selector) or fnmatch.fnmatchcase(op, selector)
     return selector in (name, op) or name.startswith((selector.rstrip("/") + "/", selector.rstrip(".") + "."))

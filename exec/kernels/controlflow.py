@@ -11,6 +11,8 @@ from exec.arrays import Array, Value
 from exec.errors import ExecutionError
 from exec.kernels.registry import Context, kernel
 
+_FOREVER = 1 << 63
+
 
 @kernel("If")
 def if_(condition: Array, /, *, else_branch: Any, then_branch: Any, context: Context) -> tuple[Value, ...]:
@@ -37,16 +39,28 @@ def loop(
     going = True if condition is None else bool(condition.reshape(()))
     state: list[Value] = list(carried)
     scanned: list[list[Array]] = [[] for _ in range(n_outputs - len(carried))]
-    iteration = 0
+    iteration, before = 0, context.work
+    certain = (_FOREVER if limit is None else limit) if going and _goes_on(body) else 0
     while going and (limit is None or iteration < limit):
         keep, *results = context.run(body, [np.array(iteration, np.int64), np.array(going), *state])
         going = bool(keep.reshape(()))
+        if certain and iteration == 0:
+            context.foresee(certain - 1, context.work - before)
         state = results[: len(state)]
         for collected, value in zip(scanned, results[len(state) :], strict=False):
             collected.append(np.asarray(value))
             context.hold(collected[-1])
         iteration += 1
     return (*state, *(_stacked(values, body, len(state) + 1 + k) for k, values in enumerate(scanned)))
+
+
+def _goes_on(body: Any) -> bool:
+    """Whether the body can only say that the loop goes on: it hands its condition through, or answers with a constant."""
+    made = {number: o for o in body.operations for number in o.outputs}
+    number = body.outputs[0]
+    while number in made and made[number].op == "Identity":
+        number = made[number].inputs[0]
+    return number == body.inputs[1] or (number in body.constants and bool(np.all(body.constant(number))))
 
 
 def _stacked(collected: Sequence[Array], body: Any, output: int) -> Array:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from exec.arrays import Value
+from exec.arrays import Array, Value
 from exec.budget import bytes_text, default_limits, element_count, exceeded
 from exec.footprint import current
 
+_STRING = 8  # TensorProto.STRING
 _SMALL = 1 << 26  # bytes nobody is asked about: the answer costs more than a small result
 
 
@@ -74,13 +75,48 @@ _FORESEEN: dict[str, Callable[[Sequence[Any]], int]] = {
 """Ops that can make much out of little: an upper bound of their output's bytes, from their inputs."""
 
 
-def foreseen(op: str, inputs: Sequence[Value]) -> None:
-    """Ask for the result of an op of the default domain, where it can be larger than its inputs."""
-    rule = _FORESEEN.get(op)
-    if rule is None:
-        return
+_NOTHING_MADE = frozenset(
+    ("Shape", "Size", "Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Transpose", "Slice", "Split",
+     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ArgMax", "ArgMin", "If", "Loop", "Scan", "Compress",
+     "SequenceConstruct", "SequenceInsert", "SequenceAt", "SequenceLength", "SplitToSequence", "Optional", "Dropout", "EyeLike")
+)  # fmt: skip
+"""Ops that look at their inputs in another way, or make less of them."""
+
+_WORKING: dict[str, int] = {
+    "Bernoulli": 20, "RandomNormalLike": 16, "RandomUniformLike": 16, "Multinomial": 24, "NonZero": 16, "TopK": 24, "Unique": 64,
+    "DFT": 48, "Softmax": 12, "LogSoftmax": 12, "Hardmax": 12, "LayerNormalization": 12, "GroupNormalization": 16,
+    "InstanceNormalization": 16, "MeanVarianceNormalization": 16, "LpNormalization": 12, "LRN": 24, "GridSample": 8,
+    "Erf": 16, "Gelu": 16, "Det": 24, "ReverseSequence": 32, "Resize": 16,
+}  # fmt: skip
+"""Ops that keep more than their result while they work: bytes for each element of their largest input."""
+
+
+def foreseen(op: str, inputs: Sequence[Value], attributes: Mapping[str, Any]) -> None:
+    """Ask for what an op is going to make, and needs while it does, where that can be large. An `op` of "" is any other.
+
+    A view counts as what it shows: whoever reads it makes that.
+    """
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
-    if arrays and len(arrays) == len(inputs):
+    if not arrays or any(isinstance(x, list) for x in inputs):
+        return
+    rule = _FORESEEN.get(op)
+    if rule is not None:
         size = rule(arrays)
-        if size > _SMALL:
-            ask(size)
+    elif op in _NOTHING_MADE and not (op == "Dropout" and len(arrays) > 2):
+        return
+    else:
+        most = max(x.size for x in arrays)
+        size = most * max(
+            _WORKING.get(op, 1) * (max(arrays[0].ndim, 1) if op == "NonZero" else 1), _made_of(op, arrays, attributes)
+        )
+    if size > _SMALL:
+        ask(size)
+
+
+def _made_of(op: str, arrays: Sequence[Array], attributes: Mapping[str, Any]) -> int:
+    """Bytes of one element of the result."""
+    if op == "Cast" and int(attributes.get("to", 1)) == _STRING:
+        return 100  # an object and its characters
+    if op == "Dropout":
+        return 20
+    return max(int(x.itemsize) for x in arrays) if op != "Cast" else 4

@@ -6,10 +6,12 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
+from exec.kernels.growth import ask, fitting
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
 _AT_ONCE = 64  # boxes, or regions
+_PAIRED = 8192  # boxes whose overlaps with each other fit in memory: 64 MiB
 
 
 @kernel("NonMaxSuppression", since=10)
@@ -35,14 +37,40 @@ def non_max_suppression(
         return np.zeros((0, 3), np.int64)
     for entry in range(boxes.shape[0]):
         corners = _corners(boxes[entry], bool(center_point_box))
-        for label in range(scores.shape[1]):
-            score = scores[entry, label]
-            order = np.argsort(-score, kind="stable")
-            if score_threshold is not None:
-                order = order[score[order] > score_threshold.reshape(-1)[0]]
-            kept = _suppressed(corners[:, order], limit, most)
+        orders = [np.argsort(-score, kind="stable") for score in scores[entry]]
+        if score_threshold is not None:
+            least = score_threshold.reshape(-1)[0]
+            orders = [order[score[order] > least] for order, score in zip(orders, scores[entry], strict=True)]
+        pairs = _all_pairs(corners, orders, limit, most)
+        for label, order in enumerate(orders):
+            kept = _suppressed(corners[:, order], limit, most) if pairs is None else _looked_up(pairs, order, most)
             found += [(entry, label, int(box)) for box in order[kept]]
     return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _all_pairs(corners: Array, orders: list[Array], limit: np.floating, most: int) -> Array | None:
+    """Which box overlaps which, once for all classes; None where comparing per class takes less."""
+    count = corners.shape[1]
+    alone = sum(len(order) * min(len(order), most) for order in orders) // 2
+    if count > _PAIRED or alone < count * count:
+        return None
+    return np.concatenate(
+        [_overlaps(corners[:, k : k + _AT_ONCE], corners, limit) for k in range(0, count, _AT_ONCE)]
+        or [np.zeros((0, 0), bool)]
+    )
+
+
+def _looked_up(pairs: Array, order: Array, most: int) -> list[int]:
+    """`_suppressed` where all pairs are known: the places in `order` of the boxes that stay."""
+    kept: list[int] = []
+    hidden = np.zeros(len(pairs), bool)
+    for place, box in enumerate(order.tolist()):
+        if not hidden[box]:
+            kept.append(place)
+            if len(kept) == most:
+                return kept
+            hidden |= pairs[box]
+    return kept
 
 
 def _corners(boxes: Array, centred: bool) -> Array:
@@ -127,7 +155,7 @@ def roi_align(
         raise ExecutionError(f"the mode '{mode}' is unknown", why="known are avg and max")
     half = coordinate_transformation_mode == "half_pixel"
     edges = rois.astype(np.float64) * spatial_scale - 0.5 * half
-    y = np.zeros((rois.shape[0], output_height, output_width, x.shape[1]), x.dtype)
+    y = np.zeros(fitting((rois.shape[0], output_height, output_width, x.shape[1]), x.dtype), x.dtype)
     if x.size:
         planes = np.ascontiguousarray(x.transpose(0, 2, 3, 1))  # what one weight is for lies together
         for start in range(0, y.shape[0] if y.size else 0, _AT_ONCE):
@@ -149,6 +177,7 @@ class _Axis:
         length = end - start if half else np.maximum(end - start, 1.0)
         each = np.full(start.size, sampling) if sampling > 0 else np.ceil(length / bins)
         each = np.where(np.isfinite(each), each, 0).astype(np.int64)
+        ask(64 * bins * sum(each.tolist()))  # eight numbers a point
         self.groups = [
             (which := np.flatnonzero(each == n), *self._points(start[which], length[which], n))
             for n in np.unique(each[each > 0]).tolist()
@@ -166,7 +195,7 @@ class _Axis:
 
     def averaging(self) -> tuple[Array, Array, Array]:
         """Per region the matrix (bins, dim) that takes the axis to the means of the bins, and the part of the axis it sees."""
-        matrix = np.zeros((self.count, self.bins, self.dim))
+        matrix = np.zeros(fitting((self.count, self.bins, self.dim), np.float64))
         first, last = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
         for which, index, weights in self.groups:
             first[which], last[which] = index.min(axis=(1, 2)), index.max(axis=(1, 2)) + 1
@@ -199,6 +228,7 @@ def _largest(y: Array, planes: Array, entries: list[int], rows: _Axis, columns: 
     }
     for k in down.keys() & across.keys():
         (i, row_weights), (j, column_weights) = down[k], across[k]
+        ask(2 * i.size * j.size * planes.shape[-1] * planes.itemsize)
         taken = planes[entries[k]][i[:, :, None, None], j]
         weights = row_weights[:, :, None, None] * column_weights
         y[k] = (taken * weights.astype(y.dtype)[..., None]).max(axis=(1, 3))

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterable
+from functools import cache
 from re import _parser as parser  # type: ignore[attr-defined]  # the only parser of Python's own syntax
 from typing import Any
 
 MOST_STEPS = 10**9
 
+# Six repeats in a row on a name of this length are the last that end at once; a repeat in a repeat may never.
+_LONG_NAME, _PATIENCE = 80, 10**11
+
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT")
+
+
+@cache
+def for_names(pattern: str) -> re.Pattern[str]:
+    """The compiled pattern, for names of a model; `ValueError` where it is none, or could take for ever on a long name."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # "[[a]" means today what it always meant
+            compiled = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    if most_steps(pattern, _LONG_NAME) > _PATIENCE:
+        raise ValueError("this pattern could take for ever: it repeats what repeats")
+    return compiled
 
 
 def most_steps(pattern: str, length: int) -> int:

@@ -38,6 +38,13 @@ class Context(Protocol):
     def hold(self, value: Any) -> None:
         """Spend memory on a value that a loop keeps until its end; raises BudgetExceeded."""
 
+    @property
+    def work(self) -> int:
+        """Multiply-adds this run has spent so far."""
+
+    def foresee(self, steps: int, work: int) -> None:
+        """Refuse `steps` iterations of `work` multiply-adds each where they are over the limits; raises BudgetExceeded."""
+
     def run(self, graph: Any, inputs: Sequence[Any]) -> list[Any]:
         """Run a subgraph attribute on `inputs` (in the order of its graph inputs); outer values are captured by name."""
 

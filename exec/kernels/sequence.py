@@ -77,7 +77,7 @@ def split_to_sequence(x: Array, split: Array | None = None, /, *, axis: int = 0,
     starts = [0, *edges[:-1]]
     before = (slice(None),) * axis
     if split is None and not keepdims:
-        return [np.take(x, place, axis) for place in range(dim)]
+        return list(np.moveaxis(x, axis, 0)) if x.ndim > 1 else [np.asarray(entry) for entry in x]
     return [x[(*before, slice(start, end))] for start, end in zip(starts, edges, strict=False)]
 
 

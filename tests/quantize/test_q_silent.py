@@ -329,6 +329,12 @@ def test_a_selector_without_a_node_is_an_error(selector: str) -> None:
         quantize(model, data=[{"x": f32(1, 8, 6, 6)}], exclude=[selector])
 
 
+def test_a_selector_that_could_take_for_ever_is_an_error() -> None:
+    model = build("g (float[1,8,6,6] x) => (float[1,8,6,6] y) { y = Conv(x, w) }", w=f32(8, 8, 1, 1))
+    with pytest.raises(OptionError, match="selects nothing"):
+        quantize(model, data=[{"x": f32(1, 8, 6, 6)}], exclude=["name:~(a+)+$"])
+
+
 @pytest.mark.parametrize("opset", [7, 9, 11, 12])
 @pytest.mark.parametrize("activations", ["u8", "u16"])
 def test_an_opset_too_low_is_raised_and_said(opset: int, activations: str) -> None:

@@ -92,8 +92,12 @@ def _amount(_: click.Context, parameter: click.Parameter, value: str | None) -> 
     field = next(name for name, flag in FLAGS.items() if flag in parameter.opts)
     amount = None if value == "none" else _parsed(value, parameter)
     number = amount if amount is None or field == "seconds" else int(amount)
-    changed: Any = {field: number, **({"growth": None} if field == "bytes_alive" else {})}
+    changed: Any = {field: number, **({_EXPECTED[field]: None} if field in _EXPECTED else {})}
     use_limits(dataclasses.replace(default_limits(), **changed))
+
+
+_EXPECTED = {"bytes_alive": "growth", "multiply_adds": "effort"}
+"""The limits that otherwise follow from a model's size, too: a number given is the only one."""
 
 
 def budget_options(function: F) -> F:
@@ -101,7 +105,9 @@ def budget_options(function: F) -> F:
     texts = {
         "--max-memory": "Memory for values alive at one time (80 % of the machine's, and what --max-growth says).",
         "--max-growth": "Bytes of values for each byte of weights and inputs, beyond 128 MiB (64).", "--max-produced": "Bytes computed in all.",
-        "--max-macs": "Multiply-adds.", "--max-loop-steps": "Iterations of loops in a run (100000).",
+        "--max-macs": "Multiply-adds of a run, and other work by what it is worth (10^15, and what --max-effort says).",
+        "--max-effort": "Multiply-adds for each byte of weights and inputs, beyond 3·10^10 (32768).",
+        "--max-loop-steps": "Iterations of loops in a run (1000000).",
         "--max-nodes": "Nodes after calls of functions are expanded (2000000).", "--max-depth": "Subgraphs in each other (64).",
         "--max-seconds": "Wall time of a run (no limit).",
     }  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
+from exec.kernels.growth import ask, fitting
 from exec.kernels.nn.conv import convolve
 from exec.kernels.nn.conv_transpose import scatter_taps
 from exec.kernels.nn.window import Window, inner, window
@@ -37,9 +38,8 @@ def col2im(
     if columns.shape[2] != math.prod(g.out) or columns.shape[1] % math.prod(kernel_shape):
         raise ExecutionError(f"{columns.shape[2]} blocks were given, the shapes imply {math.prod(g.out)}")
     n, channels = columns.shape[0], columns.shape[1] // math.prod(kernel_shape)
-    full = np.zeros(
-        (n, channels, *[b + s + a for b, s, a in zip(g.before, g.size, g.after, strict=True)]), columns.dtype
-    )
+    padded = [b + s + a for b, s, a in zip(g.before, g.size, g.after, strict=True)]
+    full = np.zeros(fitting((n, channels, *padded), columns.dtype), columns.dtype)
     scatter_taps(columns.reshape(n, channels, *g.kernel, *g.out), full, g)
     return np.ascontiguousarray(inner(full, g.before, g.size))
 
@@ -101,6 +101,7 @@ def deform_conv(
     g = window(x.shape[2:], w.shape[2:], strides, pads, dilations)
     n, channels = x.shape[:2]
     taps, places = math.prod(g.kernel), math.prod(g.out)
+    ask(n * taps * places * (2 * channels * x.itemsize + 64 * offset_group))
     moved = offset.reshape(n, offset_group, *g.kernel, 2, *g.out)
     rows = moved[:, :, :, :, 0] + _grid(g, 0)
     columns = moved[:, :, :, :, 1] + _grid(g, 1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array
+from exec.kernels.growth import fitting
 from exec.kernels.nn.window import Window, padded, window, windows
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
@@ -244,7 +245,7 @@ def max_roi_pool(x: Array, rois: Array, /, *, pooled_shape: Sequence[int], spati
     Shapes  x (N, C, H, W); rois (R, 5): batch index, x1, y1, x2, y2; the result (R, C, *pooled_shape).
     Spec    ONNX MaxRoiPool-1. A cell without an element is 0.
     """
-    y = np.zeros((len(rois), x.shape[1], *pooled_shape), x.dtype)
+    y = np.zeros(fitting((len(rois), x.shape[1], *pooled_shape), x.dtype), x.dtype)
     corners = np.floor(rois[:, 1:] * spatial_scale + 0.5).astype(np.int64)
     for r, (left, top, right, bottom) in enumerate(corners.tolist()):
         rows = _cells(top, bottom, pooled_shape[0], x.shape[2])

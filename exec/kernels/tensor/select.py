@@ -72,9 +72,9 @@ def trilu(x: Array, k: Array | None = None, /, *, upper: int = 1) -> Array:
     """The upper or lower triangle of the last two axes from diagonal k on, zero elsewhere."""
     rows, columns = x.shape[-2:]
     offset = 0 if k is None else int(k.reshape(()))
-    # int64 differences: k may be far outside the matrix
-    keep = np.arange(columns) - np.arange(rows)[:, None]
-    return np.where(keep >= offset if upper else keep <= offset, x, x.dtype.type(0))
+    # k may be far outside the matrix, and of the matrix
+    edge = np.arange(rows)[:, None] + min(max(offset, -rows), columns)
+    return np.where(np.arange(columns) >= edge if upper else np.arange(columns) <= edge, x, x.dtype.type(0))
 
 
 @kernel("IsNaN", since=9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exec.errors import BudgetExceeded, ExecutionError
-from exec.kernels.patterns import MOST_STEPS, most_steps
+from exec.kernels.patterns import MOST_STEPS, for_names, most_steps
 from exec.kernels.text import regex_full_match
 
 TEXT = np.array(["a" * 40 + "!"], object)
@@ -35,3 +35,10 @@ def test_short_texts_take_any_pattern() -> None:
 def test_no_pattern_is_an_error_that_shows_it() -> None:
     with pytest.raises(ExecutionError, match="no regular expression"):
         regex_full_match(TEXT, pattern="(a")
+
+
+@pytest.mark.parametrize(("pattern", "said"), [("(a+)+$", "for ever"), ("(", "not a regular expression")])
+def test_a_pattern_for_names_is_refused_before_it_is_used(pattern: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        for_names(pattern)
+    assert for_names(r"layers\.\d+/").search("m/layers.3/attn")
