@@ -107,7 +107,7 @@ def cost_of(
         return None
     try:
         macs, other = operations(op, attributes, inputs, outputs, domain)
-    except (AttributeError, LookupError, TypeError):  # a needed input or attribute is not known
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # not known, or not what the op takes
         return None
     read = 0 if op in VIEWS else _bytes_read(op, inputs, outputs)
     written = 0 if op in VIEWS else sum(s.nbytes for s in outputs if s is not None)

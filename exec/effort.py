@@ -142,7 +142,7 @@ def work_of(op: str, inputs: Sequence[Value], attributes: Mapping[str, Any]) -> 
     if rule is not None:
         try:
             total += rule(inputs, attributes) * _slowness(inputs[0])
-        except (AttributeError, LookupError, TypeError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return total  # the kernel says what is wrong with them
     return total
 
