@@ -1,284 +1,286 @@
-"""Every rewrite, in order. Order is meaning: what stands first is tried first, and a stage is finished before the next begins."""
+"""Every rewrite, in order. Order is meaning: what stands first is tried first, and a stage is finished before the next begins.
+
+A line names a rewrite, its class, and the ops it starts from: its file is loaded where a node of one of them is met, so a model pays for the
+rules it may need only.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
 
 from exec.errors import OptionError, nearest
-from passes.base import Rewrite, Safety
-from passes.rules.contrib.fused_conv import FuseConvActivation
-from passes.rules.contrib.fused_matmul import FuseTransposeIntoMatMul
-from passes.rules.contrib.gelu import FuseContribGelu, FuseQuickGelu
-from passes.rules.contrib.multi_head import FuseMultiHeadAttention
-from passes.rules.contrib.skip_norm import FuseSkipLayerNorm
-from passes.rules.eliminate.dropout import EliminateDropout
-from passes.rules.eliminate.empty_concat import EliminateEmptyConcatInput
-from passes.rules.eliminate.idempotent import EliminateIdempotent
-from passes.rules.eliminate.identity import EliminateIdentity
-from passes.rules.eliminate.involution import EliminateInvolution
-from passes.rules.eliminate.neutral import EliminateNeutral
-from passes.rules.eliminate.noop_cast import EliminateNoopCast
-from passes.rules.eliminate.noop_clip import EliminateNoopClip
-from passes.rules.eliminate.noop_pad import EliminateNoopPad
-from passes.rules.eliminate.noop_reduce import EliminateNoopReduce
-from passes.rules.eliminate.noop_resize import EliminateNoopResize
-from passes.rules.eliminate.noop_scatter import EliminateNoopScatter
-from passes.rules.eliminate.noop_shape import EliminateNoopReshape
-from passes.rules.eliminate.noop_slice import EliminateNoopSlice
-from passes.rules.eliminate.noop_transpose import EliminateNoopTranspose
-from passes.rules.eliminate.same_choice import EliminateSameChoice
-from passes.rules.eliminate.single_input import EliminateSingleInput
-from passes.rules.fold.constants import FoldConstants
-from passes.rules.fold.filled import FoldFilled
-from passes.rules.fold.inline_function import InlineFunction
-from passes.rules.fold.inline_if import InlineIf
-from passes.rules.fold.lift_constants import LiftConstants
-from passes.rules.fold.only_branch import InlineOnlyBranch
-from passes.rules.fold.reshape_target import FoldReshapeTarget
-from passes.rules.fold.shapes import FoldShapes
-from passes.rules.fold.unroll_loop import UnrollLoop
-from passes.rules.fuse.attention import FuseAttention
-from passes.rules.fuse.attention_heads import FuseAttentionHeads
-from passes.rules.fuse.before_conv import FuseBeforeConv
-from passes.rules.fuse.before_matmul import FuseBeforeMatMul
-from passes.rules.fuse.bn_affine import FuseBatchNormAffine
-from passes.rules.fuse.cast_chain import FuseCastChain
-from passes.rules.fuse.clip import FuseClip
-from passes.rules.fuse.concat_chain import FuseConcatChain
-from passes.rules.fuse.concat_constants import FuseConcatConstants
-from passes.rules.fuse.concat_of_split import FuseConcatOfSplit
-from passes.rules.fuse.constant_chain import FuseConstantChain
-from passes.rules.fuse.conv_add import FuseConvAdd
-from passes.rules.fuse.conv_bn import FuseConvBatchNorm
-from passes.rules.fuse.conv_mul import FuseConvMul
-from passes.rules.fuse.depth_space import FuseDepthToSpace, FuseSlicesToSpaceToDepth
-from passes.rules.fuse.einsum import ReplaceEinsum
-from passes.rules.fuse.expand_binary import FuseExpandIntoBroadcast
-from passes.rules.fuse.gather_conv import FuseChannelOrderIntoConv
-from passes.rules.fuse.gather_unsqueeze import FuseGatherUnsqueeze
-from passes.rules.fuse.gelu import FuseGelu
-from passes.rules.fuse.gemm_affine import FuseGemmAffine
-from passes.rules.fuse.group_norm import FuseGroupNorm
-from passes.rules.fuse.hard_sigmoid import FuseHardSigmoid
-from passes.rules.fuse.hard_swish import FuseHardSigmoidMul, FuseHardSwish
-from passes.rules.fuse.instance_norm import FuseInstanceNorm, FuseInstanceNormAffine
-from passes.rules.fuse.layer_norm import FuseLayerNorm, FuseRMSNorm
-from passes.rules.fuse.log_softmax import EliminateMonotoneBeforeArg, FuseLogSoftmax
-from passes.rules.fuse.lp_norm import FuseLpNorm
-from passes.rules.fuse.matmul_add import FuseMatMulAdd
-from passes.rules.fuse.matmul_affine import FuseMatMulAffine
-from passes.rules.fuse.mul_through_add import FuseScaleIntoBiasedMatMul
-from passes.rules.fuse.negation import FuseNegation
-from passes.rules.fuse.norm_affine import FuseNormAffine
-from passes.rules.fuse.not_where import FuseNotWhere
-from passes.rules.fuse.pad_conv import FusePadConv
-from passes.rules.fuse.pad_pool import FusePadPool
-from passes.rules.fuse.parallel_convs import FuseParallelConvs
-from passes.rules.fuse.pow_to_mul import ReplacePow
-from passes.rules.fuse.qdq import EliminateDoubleQuantization, EliminateReluBeforeQuantize, MoveQuantizationThrough
-from passes.rules.fuse.reciprocal_mul import FuseReciprocalMul
-from passes.rules.fuse.reduce_squeeze import FuseReduceSqueeze
-from passes.rules.fuse.reshape_chain import FuseReshapeChain, ReplaceViewByReshape
-from passes.rules.fuse.reshape_matmul import FuseReshapeMatMul
-from passes.rules.fuse.reshaped_transpose import FuseReshapedTranspose
-from passes.rules.fuse.rotary import FuseRotaryEmbedding
-from passes.rules.fuse.scaled_operands import FuseScaledOperands
-from passes.rules.fuse.sequence import FuseSequence
-from passes.rules.fuse.shape_window import FuseShapeWindow
-from passes.rules.fuse.sigmoid import FuseLeakyRelu, FuseSigmoid, FuseSoftplus
-from passes.rules.fuse.slice_chain import FuseSliceChain
-from passes.rules.fuse.slice_of_concat import FuseSliceOfConcat
-from passes.rules.fuse.slices_to_split import FuseSlicesToSplit
-from passes.rules.fuse.squeeze_chain import FuseSqueezeChain
-from passes.rules.fuse.swish import FuseMish, FuseSwish
-from passes.rules.fuse.transpose_chain import FuseTransposeChain, ReplaceTransposeByReshape
-from passes.rules.fuse.transpose_gemm import FuseTransposeGemm
-from passes.rules.move.reshape_to_constant import MoveReshapeToConstant
-from passes.rules.move.scale_to_weight import MoveScaleToWeight
-from passes.rules.move.shape_of_same import MoveShapeUp
-from passes.rules.move.transpose_down import MoveTransposeDown
-from passes.rules.tidy.common_subexpression import MergeCommonSubexpressions
-from passes.rules.tidy.dead_code import RemoveDeadCode
-from passes.rules.tidy.duplicate_initializers import MergeDuplicateInitializers
-from passes.rules.tidy.unused_outputs import RemoveUnusedOutputs
-from passes.rules.tidy.zero_bias import RemoveZeroBias
+from passes.base import EVERY, Rewrite, Safety
 
-INLINE: tuple[type[Rewrite], ...] = (InlineFunction,)
 
-CLEAN: tuple[type[Rewrite], ...] = (
-    LiftConstants,
-    InlineIf,
-    InlineOnlyBranch,
-    UnrollLoop,
-    EliminateIdentity,
-    RemoveUnusedOutputs,
-    EliminateDropout,
-    FoldShapes,
-    FoldConstants,
-    FoldFilled,
-    EliminateNoopCast,
-    EliminateNoopReshape,
-    EliminateNoopTranspose,
-    EliminateNoopSlice,
-    EliminateNoopPad,
-    EliminateNoopClip,
-    EliminateNoopReduce,
-    EliminateNoopScatter,
-    EliminateNoopResize,
-    EliminateSameChoice,
-    EliminateSingleInput,
-    EliminateEmptyConcatInput,
-    EliminateNeutral,
-    EliminateIdempotent,
-    EliminateInvolution,
-    FoldReshapeTarget,
-    MoveShapeUp,
-    FuseCastChain,
-    FuseTransposeChain,
-    FuseReshapeChain,
-    FuseSqueezeChain,
-    FuseConcatChain,
-    FuseSliceChain,
-    FuseSliceOfConcat,
-    FuseConcatOfSplit,
-    FuseConcatConstants,
-    FuseGatherUnsqueeze,
-    FuseSequence,
-    FuseReshapedTranspose,
-    RemoveDeadCode,
-    MergeDuplicateInitializers,
-    MergeCommonSubexpressions,
+@dataclass(frozen=True)
+class Listed:
+    """A line of the catalogue.
+
+    id      what the class calls itself
+    home    module below passes.rules, and class
+    on      op types it starts from; "*" where they are many, nothing for a rule that looks at graphs as a whole
+    beside  op types of which the model must have one for it to find anything
+    """
+
+    id: str
+    home: str
+    on: str
+    beside: str = ""
+
+    @cached_property
+    def kind(self) -> type[Rewrite]:
+        """The class."""
+        module, _, name = self.home.rpartition(".")
+        kind: type[Rewrite] = getattr(importlib.import_module(f"passes.rules.{module}"), name)
+        return kind
+
+
+class Chosen:
+    """A rewrite that is to run: a line of the catalogue, whose class is loaded when it is needed, or a rewrite of the user's."""
+
+    def __init__(self, what: Listed | Rewrite) -> None:
+        self._what, self.id = what, what.id
+        self.on = frozenset(what.on.split() if isinstance(what, Listed) else what.starts())
+        self.beside = frozenset(what.beside.split() if isinstance(what, Listed) else ())
+
+    @cached_property
+    def rule(self) -> Rewrite:
+        return self._what.kind() if isinstance(self._what, Listed) else self._what
+
+    def starts_at(self, op: str, present: AbstractSet[str]) -> bool:
+        """Whether it wants to see nodes of `op` in a model that has the ops `present`."""
+        if (op not in self.on and EVERY not in self.on) or (self.beside and self.beside.isdisjoint(present)):
+            return False
+        starts = self.rule.starts()
+        return op in starts or EVERY in starts
+
+
+INLINE: tuple[Listed, ...] = (Listed("inline-function", "fold.inline_function.InlineFunction", ""),)
+
+CLEAN: tuple[Listed, ...] = (
+    Listed("lift-constants", "fold.lift_constants.LiftConstants", "Constant"),
+    Listed("inline-if", "fold.inline_if.InlineIf", "If"),
+    Listed("inline-only-branch", "fold.only_branch.InlineOnlyBranch", "If"),
+    Listed("unroll-loop", "fold.unroll_loop.UnrollLoop", "Loop"),
+    Listed("eliminate-identity", "eliminate.identity.EliminateIdentity", "Identity"),
+    Listed(
+        "remove-unused-outputs",
+        "tidy.unused_outputs.RemoveUnusedOutputs",
+        "Dropout MaxPool LayerNormalization BatchNormalization Unique",
+    ),
+    Listed("eliminate-dropout", "eliminate.dropout.EliminateDropout", "Dropout"),
+    Listed("fold-shapes", "fold.shapes.FoldShapes", "*"),
+    Listed("fold-constants", "fold.constants.FoldConstants", "*"),
+    Listed("fold-filled", "fold.filled.FoldFilled", "*", "ConstantOfShape"),
+    Listed("eliminate-noop-cast", "eliminate.noop_cast.EliminateNoopCast", "Cast CastLike"),
+    Listed(
+        "eliminate-noop-reshape",
+        "eliminate.noop_shape.EliminateNoopReshape",
+        "Reshape Flatten Expand Tile Squeeze Unsqueeze CenterCropPad",
+    ),
+    Listed("eliminate-noop-transpose", "eliminate.noop_transpose.EliminateNoopTranspose", "Transpose"),
+    Listed("eliminate-noop-slice", "eliminate.noop_slice.EliminateNoopSlice", "Slice"),
+    Listed("eliminate-noop-pad", "eliminate.noop_pad.EliminateNoopPad", "Pad"),
+    Listed("eliminate-noop-clip", "eliminate.noop_clip.EliminateNoopClip", "Clip"),
+    Listed(
+        "eliminate-noop-reduce",
+        "eliminate.noop_reduce.EliminateNoopReduce",
+        "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd GlobalAveragePool GlobalMaxPool",
+    ),
+    Listed("eliminate-noop-scatter", "eliminate.noop_scatter.EliminateNoopScatter", "ScatterND Gather"),
+    Listed("eliminate-noop-resize", "eliminate.noop_resize.EliminateNoopResize", "Resize Upsample MaxPool AveragePool"),
+    Listed(
+        "eliminate-same-choice",
+        "eliminate.same_choice.EliminateSameChoice",
+        "Where Max Min And Or BitwiseAnd BitwiseOr",
+    ),
+    Listed("eliminate-single-input", "eliminate.single_input.EliminateSingleInput", "Concat Sum Mean Max Min Split"),
+    Listed("eliminate-empty-concat-input", "eliminate.empty_concat.EliminateEmptyConcatInput", "Concat"),
+    Listed(
+        "eliminate-neutral",
+        "eliminate.neutral.EliminateNeutral",
+        "Add Sub Mul Div Pow Or And Xor BitwiseOr BitwiseXor BitShift",
+    ),
+    Listed("eliminate-idempotent", "eliminate.idempotent.EliminateIdempotent", "Relu Abs Ceil Floor Round Sign"),
+    Listed("eliminate-involution", "eliminate.involution.EliminateInvolution", "Neg Not BitwiseNot"),
+    Listed("fold-reshape-target", "fold.reshape_target.FoldReshapeTarget", "Reshape"),
+    Listed("move-shape-up", "move.shape_of_same.MoveShapeUp", "Shape Size"),
+    Listed("fuse-cast-chain", "fuse.cast_chain.FuseCastChain", "Cast"),
+    Listed("fuse-transpose-chain", "fuse.transpose_chain.FuseTransposeChain", "Transpose"),
+    Listed("fuse-reshape-chain", "fuse.reshape_chain.FuseReshapeChain", "Reshape Flatten Squeeze Unsqueeze"),
+    Listed("fuse-squeeze-chain", "fuse.squeeze_chain.FuseSqueezeChain", "Squeeze Unsqueeze"),
+    Listed("fuse-concat-chain", "fuse.concat_chain.FuseConcatChain", "Concat"),
+    Listed("fuse-slice-chain", "fuse.slice_chain.FuseSliceChain", "Slice"),
+    Listed("fuse-slice-of-concat", "fuse.slice_of_concat.FuseSliceOfConcat", "Slice"),
+    Listed("fuse-concat-of-split", "fuse.concat_of_split.FuseConcatOfSplit", "Concat"),
+    Listed("fuse-concat-constants", "fuse.concat_constants.FuseConcatConstants", "Concat"),
+    Listed("fuse-gather-unsqueeze", "fuse.gather_unsqueeze.FuseGatherUnsqueeze", "Unsqueeze", "Gather"),
+    Listed("fuse-sequence", "fuse.sequence.FuseSequence", "SequenceAt ConcatFromSequence"),
+    Listed("fuse-reshaped-transpose", "fuse.reshaped_transpose.FuseReshapedTranspose", "Reshape", "Transpose"),
+    Listed("remove-dead-code", "tidy.dead_code.RemoveDeadCode", ""),
+    Listed("merge-duplicate-initializers", "tidy.duplicate_initializers.MergeDuplicateInitializers", ""),
+    Listed("merge-common-subexpressions", "tidy.common_subexpression.MergeCommonSubexpressions", ""),
 )
 """What does nothing, is known, or stands twice: after it, patterns meet what they expect."""
 
-RECOGNISE: tuple[type[Rewrite], ...] = (
-    FuseLayerNorm,
-    FuseRMSNorm,
-    FuseNormAffine,
-    FuseInstanceNorm,
-    FuseInstanceNormAffine,
-    FuseGroupNorm,
-    FuseGelu,
-    FuseSigmoid,
-    FuseSoftplus,
-    FuseLeakyRelu,
-    FuseHardSwish,
-    FuseHardSigmoid,
-    FuseHardSigmoidMul,
-    FuseSwish,
-    FuseMish,
-    FuseRotaryEmbedding,
-    FuseAttention,
-    FuseAttentionHeads,
-    FuseLogSoftmax,
-    EliminateMonotoneBeforeArg,
-    FuseDepthToSpace,
-    FuseSlicesToSpaceToDepth,
-    ReplaceEinsum,
+RECOGNISE: tuple[Listed, ...] = (
+    Listed("fuse-layer-norm", "fuse.layer_norm.FuseLayerNorm", "Div Mul", "ReduceMean"),
+    Listed("fuse-rms-norm", "fuse.layer_norm.FuseRMSNorm", "Div Mul", "ReduceMean"),
+    Listed("fuse-norm-affine", "fuse.norm_affine.FuseNormAffine", "Mul Add", "LayerNormalization RMSNormalization"),
+    Listed("fuse-instance-norm", "fuse.instance_norm.FuseInstanceNorm", "Div Mul", "ReduceMean"),
+    Listed(
+        "fuse-instance-norm-affine", "fuse.instance_norm.FuseInstanceNormAffine", "Mul Add", "InstanceNormalization"
+    ),
+    Listed("fuse-group-norm", "fuse.group_norm.FuseGroupNorm", "Add", "InstanceNormalization"),
+    Listed("fuse-gelu", "fuse.gelu.FuseGelu", "Mul Div", "Erf Tanh"),
+    Listed("fuse-sigmoid", "fuse.sigmoid.FuseSigmoid", "Div Reciprocal", "Exp"),
+    Listed("fuse-softplus", "fuse.sigmoid.FuseSoftplus", "Log", "Exp"),
+    Listed("fuse-leaky-relu", "fuse.sigmoid.FuseLeakyRelu", "Max"),
+    Listed("fuse-hard-swish", "fuse.hard_swish.FuseHardSwish", "Div Mul", "Clip"),
+    Listed("fuse-hard-sigmoid", "fuse.hard_sigmoid.FuseHardSigmoid", "Div Mul", "Clip"),
+    Listed("fuse-hard-sigmoid-mul", "fuse.hard_swish.FuseHardSigmoidMul", "Mul", "HardSigmoid"),
+    Listed("fuse-swish", "fuse.swish.FuseSwish", "Mul", "Sigmoid"),
+    Listed("fuse-mish", "fuse.swish.FuseMish", "Mul", "Tanh"),
+    Listed("fuse-rotary-embedding", "fuse.rotary.FuseRotaryEmbedding", "Add", "Neg"),
+    Listed("fuse-attention", "fuse.attention.FuseAttention", "MatMul", "Softmax"),
+    Listed("fuse-attention-heads", "fuse.attention_heads.FuseAttentionHeads", "Reshape", "Attention"),
+    Listed("fuse-log-softmax", "fuse.log_softmax.FuseLogSoftmax", "Log", "Softmax"),
+    Listed("eliminate-softmax-before-argmax", "fuse.log_softmax.EliminateMonotoneBeforeArg", "ArgMax ArgMin"),
+    Listed("fuse-depth-to-space", "fuse.depth_space.FuseDepthToSpace", "Reshape", "Transpose"),
+    Listed("fuse-slices-to-space-to-depth", "fuse.depth_space.FuseSlicesToSpaceToDepth", "Concat", "Slice"),
+    Listed("replace-einsum", "fuse.einsum.ReplaceEinsum", "Einsum"),
 )
 """Formulas that have a name: before their parts are fused into something else."""
 
-FUSE: tuple[type[Rewrite], ...] = (
-    FuseConvBatchNorm,
-    FuseConvMul,
-    FuseConvAdd,
-    FuseGemmAffine,
-    FuseMatMulAffine,
-    FuseScaleIntoBiasedMatMul,
-    FuseBatchNormAffine,
-    FuseBeforeConv,
-    FuseChannelOrderIntoConv,
-    FuseBeforeMatMul,
-    MoveScaleToWeight,
-    FuseScaledOperands,
-    FusePadConv,
-    FusePadPool,
-    FuseTransposeGemm,
-    FuseMatMulAdd,
-    FuseConstantChain,
-    FuseReciprocalMul,
-    FuseNegation,
-    FuseReshapeMatMul,
-    FuseShapeWindow,
-    FuseClip,
-    FuseExpandIntoBroadcast,
-    FuseNotWhere,
-    FuseReduceSqueeze,
-    FuseSlicesToSplit,
-    EliminateDoubleQuantization,
-    MoveQuantizationThrough,
-    EliminateReluBeforeQuantize,
-    MoveTransposeDown,
-    MoveReshapeToConstant,
-    ReplaceTransposeByReshape,
-    FuseParallelConvs,
-    RemoveZeroBias,
-    ReplacePow,
+FUSE: tuple[Listed, ...] = (
+    Listed("fuse-conv-bn", "fuse.conv_bn.FuseConvBatchNorm", "BatchNormalization", "Conv ConvTranspose"),
+    Listed("fuse-conv-mul", "fuse.conv_mul.FuseConvMul", "Mul Div", "Conv ConvTranspose"),
+    Listed("fuse-conv-add", "fuse.conv_add.FuseConvAdd", "Add Sub", "Conv ConvTranspose"),
+    Listed("fuse-gemm-affine", "fuse.gemm_affine.FuseGemmAffine", "BatchNormalization Mul Div Add Sub", "Gemm"),
+    Listed("fuse-matmul-affine", "fuse.matmul_affine.FuseMatMulAffine", "BatchNormalization Mul Div", "MatMul"),
+    Listed("fuse-scale-into-biased-matmul", "fuse.mul_through_add.FuseScaleIntoBiasedMatMul", "Mul Div", "MatMul"),
+    Listed(
+        "fuse-bn-affine",
+        "fuse.bn_affine.FuseBatchNormAffine",
+        "Mul Div Add Sub BatchNormalization",
+        "BatchNormalization",
+    ),
+    Listed("fuse-before-conv", "fuse.before_conv.FuseBeforeConv", "Conv"),
+    Listed("fuse-channel-order-into-conv", "fuse.gather_conv.FuseChannelOrderIntoConv", "Conv"),
+    Listed("fuse-before-matmul", "fuse.before_matmul.FuseBeforeMatMul", "MatMul Gemm", "Mul Div"),
+    Listed("move-scale-to-weight", "move.scale_to_weight.MoveScaleToWeight", "Mul Div", "MatMul Gemm Conv"),
+    Listed("fuse-scaled-operands", "fuse.scaled_operands.FuseScaledOperands", "MatMul", "Mul Div"),
+    Listed("fuse-pad-conv", "fuse.pad_conv.FusePadConv", "Conv"),
+    Listed("fuse-pad-pool", "fuse.pad_pool.FusePadPool", "AveragePool MaxPool"),
+    Listed("fuse-transpose-gemm", "fuse.transpose_gemm.FuseTransposeGemm", "Gemm MatMul"),
+    Listed("fuse-matmul-add", "fuse.matmul_add.FuseMatMulAdd", "Add Sum", "MatMul Gemm"),
+    Listed("fuse-constant-chain", "fuse.constant_chain.FuseConstantChain", "Add Sub Mul Div"),
+    Listed("fuse-reciprocal-mul", "fuse.reciprocal_mul.FuseReciprocalMul", "Mul", "Div Reciprocal"),
+    Listed("fuse-negation", "fuse.negation.FuseNegation", "Add Sub Mul Div", "Neg"),
+    Listed("fuse-reshape-matmul", "fuse.reshape_matmul.FuseReshapeMatMul", "Reshape", "MatMul"),
+    Listed("fuse-shape-window", "fuse.shape_window.FuseShapeWindow", "Gather Slice", "Shape"),
+    Listed("fuse-clip", "fuse.clip.FuseClip", "Clip Relu Min Max"),
+    Listed(
+        "fuse-expand-into-broadcast",
+        "fuse.expand_binary.FuseExpandIntoBroadcast",
+        "Add Sub Mul Div Pow Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Where Max Min",
+        "Expand",
+    ),
+    Listed("fuse-not-where", "fuse.not_where.FuseNotWhere", "Where", "Not"),
+    Listed("fuse-reduce-squeeze", "fuse.reduce_squeeze.FuseReduceSqueeze", "Squeeze Unsqueeze Reshape"),
+    Listed("fuse-slices-to-split", "fuse.slices_to_split.FuseSlicesToSplit", "Slice"),
+    Listed("eliminate-double-quantization", "fuse.qdq.EliminateDoubleQuantization", "QuantizeLinear"),
+    Listed("move-quantization-through", "fuse.qdq.MoveQuantizationThrough", "QuantizeLinear"),
+    Listed("eliminate-relu-before-quantize", "fuse.qdq.EliminateReluBeforeQuantize", "QuantizeLinear"),
+    Listed("move-transpose-down", "move.transpose_down.MoveTransposeDown", "Transpose"),
+    Listed(
+        "move-reshape-to-constant",
+        "move.reshape_to_constant.MoveReshapeToConstant",
+        "Reshape Flatten Squeeze Unsqueeze",
+    ),
+    Listed("replace-transpose-by-reshape", "fuse.transpose_chain.ReplaceTransposeByReshape", "Transpose"),
+    Listed("fuse-parallel-convs", "fuse.parallel_convs.FuseParallelConvs", "Conv"),
+    Listed("remove-zero-bias", "tidy.zero_bias.RemoveZeroBias", "Conv ConvTranspose Gemm"),
+    Listed("replace-pow", "fuse.pow_to_mul.ReplacePow", "Pow"),
 )
 """Several nodes into one."""
 
-STAGES: tuple[tuple[type[Rewrite], ...], ...] = (INLINE, CLEAN, RECOGNISE, FUSE)
+STAGES: tuple[tuple[Listed, ...], ...] = (INLINE, CLEAN, RECOGNISE, FUSE)
 """In this order, each to its fixpoint, and again until none changes anything."""
 
-OPT_IN: tuple[type[Rewrite], ...] = (FuseLpNorm, ReplaceViewByReshape)
+OPT_IN: tuple[Listed, ...] = (
+    Listed("fuse-lp-norm", "fuse.lp_norm.FuseLpNorm", "Div"),
+    Listed("replace-flatten", "fuse.reshape_chain.ReplaceViewByReshape", "Flatten"),
+)
 """In preset "aggressive" only."""
 
-CONTRIB_ATTENTION: tuple[type[Rewrite], ...] = (FuseMultiHeadAttention,)
+CONTRIB_ATTENTION: tuple[Listed, ...] = (
+    Listed("fuse-multi-head-attention", "contrib.multi_head.FuseMultiHeadAttention", "MatMul"),
+)
 """Of com.microsoft, before its parts are fused into something else."""
 
-CONTRIB: tuple[type[Rewrite], ...] = (
-    FuseContribGelu,
-    FuseQuickGelu,
-    FuseSkipLayerNorm,
-    FuseTransposeIntoMatMul,
-    FuseConvActivation,
+CONTRIB: tuple[Listed, ...] = (
+    Listed("fuse-contrib-gelu", "contrib.gelu.FuseContribGelu", "Mul Div"),
+    Listed("fuse-quick-gelu", "contrib.gelu.FuseQuickGelu", "Mul"),
+    Listed("fuse-skip-layer-norm", "contrib.skip_norm.FuseSkipLayerNorm", "LayerNormalization"),
+    Listed("fuse-transpose-into-matmul", "contrib.fused_matmul.FuseTransposeIntoMatMul", "MatMul Mul Div"),
+    Listed(
+        "fuse-conv-activation", "contrib.fused_conv.FuseConvActivation", "Relu Sigmoid Tanh LeakyRelu HardSigmoid Clip"
+    ),
 )
 """Ops of com.microsoft: for onnxruntime only."""
 
 PRESETS = ("default", "safe", "aggressive", "contrib")
 
+LISTED = {line.id: line for stage in (*STAGES, OPT_IN, CONTRIB_ATTENTION, CONTRIB) for line in stage}
+"""Every rewrite by id, in order."""
 
-@lru_cache(maxsize=1)
+
 def rules() -> dict[str, type[Rewrite]]:
-    """Every rewrite by id, in order."""
-    found: dict[str, type[Rewrite]] = {}
-    for stage in (*STAGES, OPT_IN, CONTRIB_ATTENTION, CONTRIB):
-        for rule in stage:
-            found.setdefault(rule.id, rule)
-    return found
+    """Every rewrite by id, in order; loads them all."""
+    return {name: line.kind for name, line in LISTED.items()}
 
 
 def rule(name: str) -> type[Rewrite]:
     """The rewrite called `name`; `OptionError` names the nearest."""
-    found = rules().get(name)
+    return _line(name).kind
+
+
+def _line(name: str) -> Listed:
+    found = LISTED.get(name)
     if found is None:
-        raise OptionError(f"no rewrite called '{name}'", hint=nearest(name, rules()) or "`owb list rules` shows all")
+        raise OptionError(f"no rewrite called '{name}'", hint=nearest(name, LISTED) or "`owb list rules` shows all")
     return found
 
 
 def select(
     passes: str | Sequence[str] = "default", *, skip: Iterable[str] = (), rules: Iterable[Rewrite] = ()
-) -> list[list[Rewrite]]:
+) -> list[list[Chosen]]:
     """The stages to run for presets and rule ids; `rules` are the user's own and make the last stage."""
     names = [n.strip() for n in passes.split(",")] if isinstance(passes, str) else list(passes)
-    wanted: set[type[Rewrite]] = set()
+    wanted: set[Listed] = set()
     for name in names:
         if name in PRESETS:
             wanted |= _preset(name)
         elif name:
-            wanted.add(rule(name))
-    wanted -= {rule(name) for name in skip}
-    stages = [[r() for r in stage if r in wanted] for stage in (*STAGES, OPT_IN, CONTRIB_ATTENTION, CONTRIB)]
-    own = list(rules)
+            wanted.add(_line(name))
+    wanted -= {_line(name) for name in skip}
+    stages = [
+        [Chosen(line) for line in stage if line in wanted] for stage in (*STAGES, OPT_IN, CONTRIB_ATTENTION, CONTRIB)
+    ]
+    own = [Chosen(rule) for rule in rules]
     return [stage for stage in [*stages, own] if stage]
 
 
-def _preset(name: str) -> set[type[Rewrite]]:
+def _preset(name: str) -> set[Listed]:
     """The rules of a preset."""
-    default = {r for stage in STAGES for r in stage}
+    default = {line for stage in STAGES for line in stage}
     if name == "safe":
-        return {r for r in default if r.safety is Safety.EXACT}
+        return {line for line in default if line.kind.safety is Safety.EXACT}
     if name == "aggressive":
         return default | set(OPT_IN)
     return default | set(CONTRIB) | set(CONTRIB_ATTENTION) if name == "contrib" else default

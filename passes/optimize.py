@@ -13,7 +13,7 @@ from exec.errors import OptionError
 from exec.ir import Model, no_gc
 from exec.progress import Cancel, Progress
 from passes.base import OVERRIDABLE, Rewrite
-from passes.catalog import select
+from passes.catalog import Chosen, select
 from passes.convert.weights import inputs_to_weights, listed_by_habit
 from passes.convert.weights import overridable as has_default
 from passes.ledger import Ledger
@@ -41,7 +41,7 @@ class OptimizeResult:
 class Plan:
     """What to run, and with what: the same for every attempt on one model."""
 
-    stages: list[list[Rewrite]]
+    stages: list[list[Chosen]]
     target: str
     allowance: int
     progress: Progress | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 from exec.errors import RewriteError
 from exec.ir import Constant, Node
 from exec.progress import Cancel, Progress, check, report
-from passes.base import EVERY, Refusal, Rewrite
+from passes.base import Refusal, Rewrite
 from passes.invariants import check_patch
 from passes.patch import Applied, Patch, provenance
 from passes.region import Region, Workspace
 
 if TYPE_CHECKING:
+    from passes.catalog import Chosen
     from passes.regional import RegionalVerifier
 
 WIDE = 64
@@ -85,19 +87,24 @@ class Stage:
     looked   how many there had been in a region when the whole-graph rules last did; a sweep over everything looks anyway
     """
 
-    def __init__(self, rules: Sequence[Rewrite]) -> None:
-        self._rules = [(rule, frozenset(rule.starts())) for rule in rules if rule.starts()]
+    def __init__(self, rules: Sequence[Chosen]) -> None:
+        self._rules = rules
         self._of: dict[str, tuple[Rewrite, ...]] = {}
-        self.whole = tuple(rule for rule in rules if not rule.starts())
+        self._present = 0
+        self.whole = tuple(chosen.rule for chosen in rules if not chosen.on)
         self.pending: dict[Node, None] = {}
         self.seen = -1
         self.looked: dict[Region, int] = {}
 
-    def of(self, op: str) -> tuple[Rewrite, ...]:
-        """The rules that want to see a node of `op`, in the catalog's order."""
+    def of(self, op: str, present: AbstractSet[str]) -> tuple[Rewrite, ...]:
+        """The rules that want to see a node of `op` in a model that has the ops `present`, in the catalog's order."""
+        if len(present) != self._present:
+            # an op that was not there before: rules that had no business may have some
+            self._of.clear()
+            self._present = len(present)
         found = self._of.get(op)
         if found is None:
-            found = self._of[op] = tuple(rule for rule, ops in self._rules if op in ops or EVERY in ops)
+            found = self._of[op] = tuple(chosen.rule for chosen in self._rules if chosen.starts_at(op, present))
         return found
 
 
@@ -114,7 +121,7 @@ class Pipeline:
     def __init__(
         self,
         workspace: Workspace,
-        stages: Sequence[Sequence[Rewrite]],
+        stages: Sequence[Sequence[Chosen]],
         *,
         fuel: int | None = None,
         barred: Collection[Place] = (),
@@ -176,7 +183,7 @@ class Pipeline:
                 report(self.progress, done, len(chosen), "rewriting")
             if self.trace.exhausted:
                 break
-            if stage.of(node.op) and node not in region.removed:
+            if stage.of(node.op, self.workspace.ops) and node not in region.removed:
                 self._visit(node, stage)
         region.flush()
         if not full and stage.looked.get(region) == region.edits:
@@ -201,7 +208,7 @@ class Pipeline:
                 continue
             stage.pending.pop(node, None)
             plain = here.is_plain(node)
-            for rule in stage.of(node.op):
+            for rule in stage.of(node.op, self.workspace.ops):
                 if not plain and not rule.domain:
                     continue
                 began = perf_counter()

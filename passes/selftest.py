@@ -19,6 +19,7 @@ from exec.ir import Constant, Graph, Model, Node, load
 from exec.metrics import difference
 from exec.session import Session
 from passes.base import Rewrite, Safety
+from passes.catalog import Chosen
 from passes.drawn import LEVELS, drawn
 from passes.invariants import check_model
 from passes.optimize import Plan
@@ -128,7 +129,7 @@ def _plain(value: Any) -> Any:
 
 def rewritten(rule: Rewrite, proto: onnx.ModelProto) -> tuple[Model, Trace]:
     """`proto` with only `rule` applied, to its fixpoint."""
-    model, trace = Plan([[rule]], "portable", 1 << 20).run(load(proto))
+    model, trace = Plan([[Chosen(rule)]], "portable", 1 << 20).run(load(proto))
     check_model(model)
     return model, trace
 

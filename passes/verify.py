@@ -21,7 +21,7 @@ from exec.ir import Constant, Model
 from exec.metrics import Difference, difference
 from exec.progress import Cancel, check
 from exec.session import Session
-from passes.base import Rewrite, Safety
+from passes.base import Safety
 from passes.hopeless import never_runs
 from passes.pipeline import Place, Trace
 from passes.regional import RegionalVerifier
@@ -330,8 +330,8 @@ def _without(plan: Plan, rule: str) -> Plan:
 
 
 def _safeties(plan: Plan, trace: Trace) -> set[Safety]:
-    known: dict[str, Rewrite] = {rule.id: rule for stage in plan.stages for rule in stage}
-    return {known[event.rule].safety for event in trace.events} or {Safety.EXACT}
+    known = {chosen.id: chosen for stage in plan.stages for chosen in stage}
+    return {known[event.rule].rule.safety for event in trace.events} or {Safety.EXACT}
 
 
 def tolerance(want: Value, safeties: set[Safety]) -> float:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import pytest
 
 from exec.errors import Cancelled, OptionError
 from exec.ir import Constant, load
-from passes.catalog import PRESETS, rule, rules, select
+from passes.catalog import LISTED, PRESETS, rule, rules, select
 from passes.optimize import dry_run, optimize
 from passes.patch import SOURCE
 from passes.selftest import model_of
@@ -117,6 +120,29 @@ def test_every_rule_is_listed_once_and_found_by_its_id() -> None:
     assert len({kind.id for kind in rules().values()}) == len(rules())
     for name, kind in rules().items():
         assert rule(name) is kind
+
+
+def test_the_catalogue_says_of_every_rule_what_its_class_says() -> None:
+    for name, line in LISTED.items():
+        starts = set(line.kind.starts())
+        assert line.kind.id == name
+        assert set(line.on.split()) == starts or (line.on == "*" and starts), f"{name} starts from {starts}"
+
+
+def test_what_the_catalogue_says_must_be_beside_a_rule_is_in_its_example() -> None:
+    for name, line in LISTED.items():
+        if line.beside and line.kind.BEFORE:
+            assert any(f"{op} " in line.kind.BEFORE for op in line.beside.split()), name
+
+
+def test_rules_whose_ops_a_model_lacks_are_not_loaded() -> None:
+    code = "import sys; from exec.ir import load; from passes.optimize import optimize; import onnx\n"
+    code += "m = onnx.parser.parse_model('<ir_version: 8, opset_import: [\"\" : 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')\n"
+    code += "optimize(load(m), verify=False); print(*(n for n in sys.modules if n.startswith('passes.rules.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "passes.rules.fuse.clip" in loaded
+    assert not any("conv" in name or "attention" in name or "contrib." in name for name in loaded)
 
 
 def test_a_dry_run_counts_without_changing_anything() -> None:

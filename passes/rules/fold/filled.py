@@ -59,8 +59,10 @@ class FoldFilled(Rewrite):
     def _element(self, node: Node, region: Region) -> Array | None:
         """The one number the result repeats, if a filled value is among the inputs."""
         data = node.inputs if node.op in MIXING or node.op == "Concat" else node.inputs[:1]
+        if not any(_filled(t) for t in data):
+            return None
         arrays = [self._one(t, region) for t in data]
-        if not any(_filled(t) for t in data) or any(a is None for a in arrays):
+        if any(a is None for a in arrays):
             return None
         found = [a for a in arrays if a is not None]
         if node.op in VIEWS:

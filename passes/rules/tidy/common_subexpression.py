@@ -31,6 +31,9 @@ class MergeCommonSubexpressions(Rewrite):
         for node in region.nodes():
             if not region.is_plain(node) or node.op in RANDOM or not node.inputs or not region.alive(node):
                 continue
+            if node.inputs[0].name and len(node.inputs[0].outputs) < 2:
+                # a twin would read it, too
+                continue
             key = signature(node)
             if key is None:
                 continue
