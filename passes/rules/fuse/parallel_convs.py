@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,35 @@ ACTIVATIONS = (
     "Selu",
     "Softplus",
 )
+GATES = ("Sigmoid", "HardSigmoid")
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A Conv and its activation: one node, or a gate and the product of the Conv's output with it."""
+
+    conv: Node
+    act: Node
+    product: Node | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return (self.conv, self.act) if self.product is None else (self.conv, self.act, self.product)
+
+    def is_like(self, other: Branch) -> bool:
+        """Whether the Convs have the same attributes and the activations are the same."""
+        return (
+            self.conv.attrs == other.conv.attrs
+            and self.act.op == other.act.op
+            and self.act.attrs == other.act.attrs
+            and (self.product is None) == (other.product is None)
+        )
 
 
 class FuseParallelConvs(Rewrite):
     """Compute Convs that read one value, each with the same activation behind it, as one.
 
-    What    Swish(Conv(x, V)) and Swish(Conv(x, W))  become  Split(Swish(Conv(x, [V; W]))).
+    What    Swish(Conv(x, V)) and Swish(Conv(x, W))  become  Split(Swish(Conv(x, [V; W]))); c·Sigmoid(c) counts as one activation, too.
     Why     The input is read once, and one large product of matrices is faster than two small ones.
     When    The same attributes, constant weights of one kernel shape, one group, the same activation with one reader of the Conv.
     Not     Grouped convolutions; Convs without an activation, where a Split would only be added.
@@ -49,40 +73,40 @@ class FuseParallelConvs(Rewrite):
 
     def at(self, node: Node, region: Region) -> Patch | Refusal | None:
         own = self._branch(node, region)
-        if own is None:
+        if own is None or region.opset < 2:
             return None
-        branches = [(node, own)]
+        branches = [own]
         for other in region.readers(node.inputs[0]):
             if other is node or not region.is_plain(other, "Conv") or other.inputs[0] is not node.inputs[0]:
                 continue
-            act = self._branch(other, region)
-            if act is not None and self._alike(node, own, other, act, region):
-                branches.append((other, act))
-        if len(branches) < 2 or region.opset < 2:
-            return None
-        return self._merge(branches, region)
+            branch = self._branch(other, region)
+            if branch is not None and own.is_like(branch) and self._alike(own.conv, branch.conv, region):
+                branches.append(branch)
+        return self._merge(branches, region) if len(branches) > 1 else None
 
-    def _branch(self, conv: Node, region: Region) -> Node | None:
-        """The activation behind a mergeable Conv."""
+    def _branch(self, conv: Node, region: Region) -> Branch | None:
+        """A mergeable Conv with the activation behind it."""
         if int(conv.attrs.get("group", 1)) != 1 or not region.is_constant(conv.inputs[1]):
             return None
         out = conv.outputs[0]
-        if (
-            region.is_output(out)
-            or len(out.outputs) != 1
-            or (region.has(conv, 2) and not region.is_constant(conv.inputs[2]))
-        ):
+        if region.is_output(out) or (region.has(conv, 2) and not region.is_constant(conv.inputs[2])):
             return None
-        reader: Node = out.outputs[0]
-        return reader if region.is_plain(reader, *ACTIVATIONS) and len(reader.inputs) == 1 else None
+        readers = list(out.outputs)
+        if len(readers) == 1:
+            plain = region.is_plain(readers[0], *ACTIVATIONS) and len(readers[0].inputs) == 1
+            return Branch(conv, readers[0]) if plain else None
+        gate = next((r for r in readers if region.is_plain(r, *GATES)), None)
+        if len(readers) != 2 or gate is None or not region.only_read_by(gate.outputs[0], *readers):
+            return None
+        product = next((r for r in readers if r is not gate), gate)
+        if not region.is_plain(product, "Mul") or not any(t is gate.outputs[0] for t in product.inputs):
+            return None
+        return Branch(conv, gate, product)
 
-    def _alike(self, a: Node, act_a: Node, b: Node, act_b: Node, region: Region) -> bool:
+    def _alike(self, a: Node, b: Node, region: Region) -> bool:
         v, w = region.constant(a.inputs[1]), region.constant(b.inputs[1])
         return (
-            a.attrs == b.attrs
-            and act_a.op == act_b.op
-            and act_a.attrs == act_b.attrs
-            and v is not None
+            v is not None
             and w is not None
             and v.shape[1:] == w.shape[1:]
             and v.dtype == w.dtype
@@ -91,19 +115,20 @@ class FuseParallelConvs(Rewrite):
             and not uniform(w)
         )
 
-    def _merge(self, branches: list[tuple[Node, Node]], region: Region) -> Patch | None:
-        convs = [conv for conv, _ in branches]
+    def _merge(self, branches: list[Branch], region: Region) -> Patch | None:
+        convs = [branch.conv for branch in branches]
         weights: list[Array] = [w for c in convs if (w := region.constant(c.inputs[1])) is not None]
-        first = convs[0]
-        patch = self.patch(region, first, *convs[1:], *(act for _, act in branches))
-        inputs: list[Any] = [first.inputs[0], patch.constant(np.concatenate(weights), first.inputs[1].name)]
+        first = branches[0]
+        patch = self.patch(region, first.conv, *(n for branch in branches for n in branch.nodes))
+        inputs: list[Any] = [first.conv.inputs[0], patch.constant(np.concatenate(weights), first.conv.inputs[1].name)]
         if any(region.has(c, 2) for c in convs):
             biases = [self._bias(c, w, region) for c, w in zip(convs, weights, strict=True)]
-            inputs.append(patch.constant(np.concatenate(biases), f"{first.inputs[1].name}_bias"))
-        y = patch.add("Conv", inputs, first.attrs)
-        activation = branches[0][1]
-        y = patch.add(activation.op, [y], activation.attrs)
-        split(patch, y, [w.shape[0] for w in weights], 1, [act.outputs[0] for _, act in branches])
+            inputs.append(patch.constant(np.concatenate(biases), f"{first.conv.inputs[1].name}_bias"))
+        made = patch.add("Conv", inputs, first.conv.attrs)
+        y = patch.add(first.act.op, [made], first.act.attrs)
+        if first.product is not None:
+            y = patch.add("Mul", [made, y])
+        split(patch, y, [w.shape[0] for w in weights], 1, [branch.nodes[-1].outputs[0] for branch in branches])
         return patch
 
     def _bias(self, conv: Node, weight: Array, region: Region) -> Array:
