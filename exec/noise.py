@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from exec.progress import Cancel, Progress, check, report
+
 SIZE = 96
 """Side of the fixed matrix product: a few tens of microseconds."""
 
@@ -65,6 +67,35 @@ class NoiseCheck:
         return judged(self._times, self._cpu / self._wall if self._wall else 1.0)
 
 
+PROBE_SECONDS = 0.25
+PAUSE_SECONDS = 0.5
+
+
+def wait_until_quiet(deadline: float, progress: Progress | None = None, cancel: Cancel | None = None) -> Noise:
+    """Look at the machine until it is quiet twice in a row, or until `deadline` on `time.perf_counter`; the last verdict."""
+    began, calm = time.perf_counter(), 0
+    while True:
+        check(cancel, "waiting for a quiet machine")
+        found = _look(PROBE_SECONDS)
+        calm = calm + 1 if found.quiet else 0
+        now = time.perf_counter()
+        if calm > 1 or now >= deadline:
+            return found
+        report(progress, int(now - began), int(deadline - began), "waiting for a quiet machine, s")
+        if not found.quiet:
+            time.sleep(min(PAUSE_SECONDS, max(deadline - now, 0.0)))
+
+
+def _look(seconds: float) -> Noise:
+    """The verdict on nothing but the probes themselves."""
+    noise, until = NoiseCheck(), time.perf_counter() + seconds
+    noise.begin()
+    while time.perf_counter() < until:
+        noise.probe()
+    noise.end()
+    return noise.verdict()
+
+
 def judged(times: Sequence[int], cpu_share: float) -> Noise:
     """The verdict on probe times in ns and the share of wall time the measuring thread ran."""
     ordered = sorted(times) or [0]
@@ -73,5 +104,5 @@ def judged(times: Sequence[int], cpu_share: float) -> Noise:
     if cpu_share < LEAST_SHARE:
         reason = f"this thread had a CPU only {cpu_share:.0%} of the time: other work is running, figures are too high"
     elif low and median / low > MOST_SPREAD:
-        reason = f"a fixed matrix product took {low / 1e3:.0f} to {high / 1e3:.0f} µs between runs: the machine is busy"
+        reason = f"a fixed matrix product took {low / 1e3:.0f} to {high / 1e3:.0f} µs between runs"
     return Noise(low, median, high, cpu_share, not reason, reason)

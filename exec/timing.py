@@ -57,8 +57,8 @@ class Profile:
     nodes        one NodeTime per source node, in execution order
     sum_ns       of the nodes' medians; wall_ns a whole run's median, timed without looking inside
     overhead_ns  wall − sum: dispatch, copying in and out
-    peak_bytes   of the values alive at one time, weights apart
-    weight_bytes weights, in the layouts the plan keeps
+    peak_bytes   of the values alive at one time, weights apart; None where the engine does not tell
+    weight_bytes weights, in the layouts the plan keeps; None where the engine does not tell
     assumptions  what was assumed to make the inputs
     """
 
@@ -70,8 +70,8 @@ class Profile:
     sum_ns: int
     wall_ns: int
     overhead_ns: int
-    peak_bytes: int
-    weight_bytes: int
+    peak_bytes: int | None
+    weight_bytes: int | None
     noise: Noise
     machine: Machine
     assumptions: tuple[str, ...] = ()
@@ -131,9 +131,9 @@ def finished(
     threads: int,
     runs: int,
     wall_ns: int,
-    peak_bytes: int,
-    weight_bytes: int,
     noise: Noise,
+    peak_bytes: int | None = None,
+    weight_bytes: int | None = None,
     notes: Sequence[str] = (),
 ) -> Profile:
     """The profile of `rows`, with shares and roofline classes filled in."""
@@ -147,11 +147,20 @@ def finished(
         said.append(roofs.blas.slower_than_cpu)
     if not noise.quiet:
         said.append(noise.reason)
+    above = [n for n in nodes if n.macs and (n.flops or 0) * 1e9 > OVER * roofs.gemm_flops_per_s * n.median_ns > 0]
+    if above:
+        said.append(
+            f"{len(above)} of the nodes did more than this machine's {roofs.gemm_flops_per_s / 1e9:.0f} GFLOP/s of matrix products: "
+            "operations are counted as the operator defines them, and Winograd's convolutions need fewer"
+        )
     return Profile(
         engine, kernels, threads, runs, nodes, total, wall_ns, wall_ns - total, peak_bytes, weight_bytes, noise, roofs,
         (), tuple(said),
     )  # fmt: skip
 
+
+OVER = 1.05
+"""A rate above this part of the roof is no error of measurement."""
 
 OVERHEAD_SHARE = 0.25
 """A node that does less than this part of what the roofs allow is limited by neither: its time is dispatch and latency."""

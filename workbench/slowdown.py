@@ -62,8 +62,15 @@ def baseline_of(profile: Profile) -> ProfileBaseline:
     )
 
 
-def save(path: str | Path, profile: Profile) -> None:
-    """Write a profile's figures as JSON."""
+def save(path: str | Path, profile: Profile, *, force: bool = False) -> None:
+    """Write a profile's figures as JSON. A busy machine's are refused unless `force`: every later run would look fast beside them."""
+    if not profile.noise.quiet and not force:
+        raise BenchError(
+            "the machine is too busy for a baseline",
+            str(path),
+            profile.noise.reason,
+            "--wait 60 waits until it is quiet and measures again; --force keeps these figures",
+        )
     Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(baseline_of(profile)), indent=1) + b"\n")
 
 
@@ -83,7 +90,7 @@ def judge(baseline: ProfileBaseline, profile: Profile, most: float) -> list[Slow
         raise BenchError(
             "the machine is too busy to judge",
             why=profile.noise.reason,
-            hint="run again on an idle machine, or with more --runs",
+            hint="--wait 60 waits until it is quiet; or more --runs",
         )
     if (baseline.engine, baseline.threads) != (profile.engine, profile.threads):
         raise OptionError(

@@ -62,5 +62,5 @@ def _profile(engine: str, rows: Sequence[NodeTime], runs: int, wall_ns: int, pat
         raise OptionError("no layer of the profile is a node of this model", str(path), hint="is it another model's?")
     note = "imported: neither that machine's rates nor how quiet it was are known"
     return Profile(
-        engine, "imported", 0, runs, nodes, total, wall_ns, wall_ns - total, 0, 0, UNKNOWN_NOISE, ELSEWHERE, (), (note,)
+        engine, "imported", 0, runs, nodes, total, wall_ns, wall_ns - total, None, None, UNKNOWN_NOISE, ELSEWHERE, (), (note,)
     )  # fmt: skip

@@ -118,8 +118,6 @@ class OnnxRuntimeEngine:
             threads=self.threads,
             runs=len(walls),
             wall_ns=int(np.median(walls)),
-            peak_bytes=0,
-            weight_bytes=0,
             noise=noise.verdict(),
         )
 

@@ -113,7 +113,7 @@ class ReferenceEngine:
         ]  # fmt: skip
         return finished(
             rows, engine=self.name, kernels="reference", threads=1, runs=len(laps), wall_ns=int(np.median(walls)),
-            peak_bytes=0, weight_bytes=0, noise=noise.verdict(),
+            noise=noise.verdict(),
         )  # fmt: skip
 
 

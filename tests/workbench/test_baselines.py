@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,74 @@ def test_github_is_told_which_node_got_slower(tmp_path: Path, capsys: pytest.Cap
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::error")]
     assert len(said) == 2
     assert "1.50×" in said[0]
+
+
+def busy(monkeypatch: pytest.MonkeyPatch, *verdicts: bool) -> list[bool]:
+    """The machine is as quiet as `verdicts` say in turn, the last one from then on."""
+    left = list(verdicts)
+
+    def judged(times: object, share: float) -> Noise:
+        quiet = left.pop(0) if len(left) > 1 else left[0]
+        return Noise(1, 2, 3, share, quiet, "" if quiet else "something else runs")
+
+    monkeypatch.setattr("exec.noise.judged", judged)
+    return left
+
+
+def test_a_busy_machine_keeps_no_baseline_unless_forced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    busy(monkeypatch, False)
+    kept = tmp_path / "kept.json"
+    asked = ["profile", CNN, "--runs", "3", "--save", str(kept)]
+    assert run(asked) == 2
+    said = capsys.readouterr().err
+    assert "too busy for a baseline" in said
+    assert "--wait" in said
+    assert not kept.exists()
+    assert run([*asked, "--force"]) == 0
+    assert kept.exists()
+
+
+def test_waiting_ends_once_it_is_quiet_and_measures_again_while_it_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # busy, quiet, quiet: measured, but busy; quiet, quiet: measured in quiet
+    left = busy(monkeypatch, False, True, True, False, True, True, True)
+    monkeypatch.setattr("exec.noise.PROBE_SECONDS", 0.01)
+    monkeypatch.setattr("exec.noise.PAUSE_SECONDS", 0.01)
+    kept = tmp_path / "kept.json"
+    assert run(["profile", CNN, "--runs", "3", "--wait", "600", "--save", str(kept)]) == 0
+    assert kept.exists()
+    assert left == [True]
+
+
+def test_waiting_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(monkeypatch, False)
+    monkeypatch.setattr("exec.noise.PROBE_SECONDS", 0.01)
+    kept = tmp_path / "kept.json"
+    assert run(["profile", CNN, "--runs", "3", "--wait", "0.05", "--save", str(kept)]) == 2
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
+def test_what_an_engine_does_not_measure_is_said_and_not_zero(engine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if engine == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    run(["profile", CNN, "--runs", "3", "--engine", engine])
+    assert f"memory not measured in {engine}" in " ".join(capsys.readouterr().out.split())
+    run(["profile", CNN, "--runs", "3", "--engine", engine, "--json"])
+    assert json.loads(capsys.readouterr().out)["peak_bytes"] is None
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_numbers_of_a_profile_are_never_cut(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    run(["profile", CNN, "--runs", "3"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    row = next(line for line in lines if "MaxPool_1" in line)
+    assert re.search(r"\d (µs|ms) ", row)
+    assert re.search(r"\d %", row)

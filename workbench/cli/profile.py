@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +20,11 @@ from workbench.cli.options import (
     model_argument,
 )
 from workbench.cli.output import emit, progress_bar, say
+
+if TYPE_CHECKING:
+    from exec.arrays import Value
+    from exec.progress import Progress
+    from exec.timing import Profile
 
 
 @click.command()
@@ -39,6 +47,14 @@ from workbench.cli.output import emit, progress_bar, say
 )
 @click.option("--all", "whole", is_flag=True, help="List every node, not only the slowest.")
 @click.option("--save", type=click.Path(), metavar="FILE.json", help="Keep the times and this machine's rates, for CI.")
+@click.option("--force", is_flag=True, help="Let --save keep the figures of a busy machine.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="S",
+    help="Wait up to this many seconds until the machine is quiet, and measure again while it was not.",
+)
 @click.option(
     "--baseline",
     type=click.Path(),
@@ -75,12 +91,12 @@ from workbench.cli.output import emit, progress_bar, say
 def command(
     model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, runs: int, seconds: float | None, threads: int,
     kernels: str, fuse: bool, by: str, whole: bool, save: str | None, baseline: str | None, max_slowdown: float, trace: str | None,
-    source: str | None, model_explorer: str | None, ort_library: str | None, format: str,
+    source: str | None, model_explorer: str | None, ort_library: str | None, force: bool, wait: float, format: str,
 ) -> int:  # fmt: skip
     """Time every node of MODEL: median, share, FLOP/s, what limits it; the sum of the nodes against the wall.
 
-    One thread unless asked; a busy machine is said. Without --inputs, valid ones are generated from the seed. Exit 0; 1 if a node
-    or the whole is slower than its --baseline allows; 2 if the machine is too busy to judge.
+    One thread unless asked; a busy machine is said, and its times are not kept as a baseline. Without --inputs, valid ones are generated from the seed. Exit 0; 1 if a node
+    or the whole is slower than its --baseline allows; 2 if the machine is too busy to judge or to --save.
     """
     import workbench
     from workbench import feeding, slowdown
@@ -100,7 +116,7 @@ def command(
             session = workbench.Session(
                 opened, engine, threads=threads, kernels=kernels, fuse=fuse, ort_library=ort_library
             )
-            result = workbench.profile(session, feeds.values, runs, seconds=seconds, progress=progress)
+            result = measured(session, feeds.values, runs, seconds, wait, progress)
     if trace:
         from exec.chrome_trace import chrome_trace
 
@@ -112,7 +128,7 @@ def command(
     if format != "github":
         emit(result, "profile", profile_tables(result, by, whole=whole or format != "table"), format)
     if save:
-        slowdown.save(save, result)
+        slowdown.save(save, result, force=force)
         say(f"wrote {save}")
     if not baseline:
         return 0
@@ -127,6 +143,23 @@ def command(
             f"{r.name} took {units.duration(r.was_ns)} on this machine's scale, takes {units.duration(r.now_ns)}: {units.ratio(r.ratio)}, {max_slowdown:.2f}× is allowed"
         )
     return int(bool(worse))
+
+
+def measured(
+    session: Any, feeds: Mapping[str, Value], runs: int, seconds: float | None, wait: float, progress: Progress | None
+) -> Profile:
+    """A profile of a quiet machine, or the last one there was time for."""
+    import workbench
+    from exec.noise import wait_until_quiet
+
+    if not wait:
+        return workbench.profile(session, feeds, runs, seconds=seconds, progress=progress)
+    deadline = time.perf_counter() + wait
+    while True:
+        wait_until_quiet(deadline, progress)
+        result = workbench.profile(session, feeds, runs, seconds=seconds, progress=progress)
+        if result.noise.quiet or time.perf_counter() >= deadline:
+            return result
 
 
 def _write(path: str, data: object) -> None:

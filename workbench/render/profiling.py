@@ -26,9 +26,10 @@ def profile_tables(result: Profile, by: str = "node", *, whole: bool = False) ->
 
 def _nodes(result: Profile, whole: bool) -> Table:
     columns = (
-        Column("name", "node", "name"), Column("op", "operator", "name"), Column("shapes", "output", "name"), Column("median_ns", "median", "ns"),
-        Column("p95_ns", "p95", "ns"), Column("share", "share", "percent"), Column("cumulative", "cum", "percent"), Column("macs", "MACs", "count"),
-        Column("rate", "GFLOP/s", "number"), Column("roofline", "limit"), Column("kernel", "kernel"),
+        Column("name", "node", "name"), Column("op", "operator", "name"), Column("shapes", "output", "name", spare=4), Column("median_ns", "median", "ns"),
+        Column("p95_ns", "p95", "ns", spare=5), Column("share", "share", "percent"), Column("cumulative", "cum", "percent", spare=6),
+        Column("macs", "MACs", "count", spare=3),
+        Column("rate", "GFLOP/s", "number"), Column("roofline", "limit", spare=1), Column("kernel", "kernel", spare=2),
     )  # fmt: skip
     ordered = sorted(result.nodes, key=lambda n: -n.median_ns)
     shown = ordered if whole else ordered[:_MOST]
@@ -47,7 +48,12 @@ def _nodes(result: Profile, whole: bool) -> Table:
         else ""
     )
     shared = " * shares a step with others: its part by cost." if any(n.shared for n in shown) else ""
-    return Table("", columns, tuple(rows), left + verdict(result) + shared, tuple(result.notes))
+    return Table("", columns, tuple(rows), left + verdict(result) + shared, _notes(result))
+
+
+def _notes(result: Profile) -> tuple[str, ...]:
+    """Remarks above the verdict, which says itself that the machine was busy."""
+    return tuple(note for note in result.notes if note != result.noise.reason)
 
 
 def _grouped(result: Profile, title: str, key: object) -> Table:
@@ -67,7 +73,7 @@ def _grouped(result: Profile, title: str, key: object) -> Table:
         (name, len(ns), (t := sum(n.median_ns for n in ns)), t / total, sum(n.macs or 0 for n in ns))
         for name, ns in groups.items()
     ]
-    return Table("", columns, tuple(sorted(rows, key=lambda r: -r[2])), verdict(result), tuple(result.notes))
+    return Table("", columns, tuple(sorted(rows, key=lambda r: -r[2])), verdict(result), _notes(result))
 
 
 def verdict(result: Profile) -> str:
@@ -76,8 +82,14 @@ def verdict(result: Profile) -> str:
     threads = f", {result.threads} {'thread' if result.threads == 1 else 'threads'}" if result.threads else ""
     return (
         f"Sum of nodes {units.duration(result.sum_ns)}, wall {units.duration(result.wall_ns)}, median of {result.runs} runs in {result.engine} "
-        f"({result.kernels}{threads}); peak {units.size(result.peak_bytes)} beside {units.size(result.weight_bytes)} of weights.{noise}"
+        f"({result.kernels}{threads}); {_memory(result)}.{noise}"
     )
+
+
+def _memory(result: Profile) -> str:
+    if result.peak_bytes is None or result.weight_bytes is None:
+        return f"memory not measured in {result.engine}"
+    return f"peak {units.size(result.peak_bytes)} beside {units.size(result.weight_bytes)} of weights"
 
 
 def to_github(worse: Sequence[Slowdown], path: str, most: float) -> str:

@@ -20,12 +20,14 @@ class Column:
     title  the heading a person reads
     kind   how the raw value is written
     wrap   a sentence: continued below where the room ends, never cut
+    spare  left out where the room ends, the largest first; 0 never
     """
 
     key: str
     title: str
     kind: Kind = "text"
     wrap: bool = False
+    spare: int = 0
 
     @property
     def right(self) -> bool:
