@@ -8,6 +8,7 @@ import numpy as np
 
 from exec.ir import Node
 from passes.convert.adapters import downward, replacement
+from passes.dims import minimum
 from passes.patch import Patch
 from passes.region import Region
 from passes.shapes.reduction import REDUCTIONS
@@ -62,6 +63,24 @@ def split_without_count(node: Node, region: Region) -> Patch | str | None:
         patch.add_many("Split", [node.inputs[0], sizes], attrs, outs=list(node.outputs))
         return patch
     return "its parts may not be equal"
+
+
+@downward("Reshape", below=14)
+def reshape_without_zeros(node: Node, region: Region) -> Patch | str | None:
+    """Without `allowzero` a 0 means the size that is there: the same where no size is 0, or the size is the input's own."""
+    if not node.attrs.get("allowzero", 0):
+        return None
+    target, given = region.elements(node.inputs[1]), region.shape(node.inputs[0])
+    if target is None:
+        return "its sizes are computed, and one that is 0 would mean another thing (allowzero is 1)"
+    for k, size in enumerate(target):
+        own = given is not None and k < len(given) and given[k] == size
+        if size != -1 and not own and minimum(size, 0) < 1:
+            return f"its size {size} at axis {k} may be 0, which would mean another thing (allowzero is 1)"
+    patch = replacement(node, region)
+    attrs = {name: v for name, v in node.attrs.items() if name != "allowzero"}
+    patch.add("Reshape", list(node.inputs), attrs, out=node.outputs[0])
+    return patch
 
 
 @downward("Clip", below=11)

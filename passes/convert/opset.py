@@ -15,7 +15,7 @@ from exec.errors import OptionError, RewriteError
 from exec.ir import Graph, Model, Node, no_gc
 from exec.ir.opsets import schema_of
 from passes.base import Rewrite, Safety
-from passes.convert import downward, upward
+from passes.convert import downward, normalization, resize, upward
 from passes.convert.adapters import Adapter, down, up
 from passes.invariants import check_node
 from passes.ledger import Ledger
@@ -23,7 +23,7 @@ from passes.region import Region, Workspace
 from passes.regional import RegionalVerifier
 from passes.shapes.elementwise import BROADCASTING
 
-REGISTERED = (upward, downward)
+REGISTERED = (upward, downward, resize, normalization)
 """Imported for the adapters they register."""
 
 OLDEST = 5
@@ -67,11 +67,12 @@ def _climb(workspace: Workspace, target: int, witness: RegionalVerifier | None) 
         for region in _regions(workspace):
             _adapt(region, adapters, version, version - 1, witness)
         workspace.flush()
-    _check(workspace, target)
+    _check(workspace, target, target)
 
 
 def _descend(workspace: Workspace, target: int, witness: RegionalVerifier | None) -> None:
-    for version in range(workspace.model.opset, target, -1):
+    newest = workspace.model.opset
+    for version in range(newest, target, -1):
         adapters = {op: adapter for (op, below), adapter in down.items() if below == version}
         for region in _regions(workspace):
             region.opset = version - 1
@@ -79,7 +80,7 @@ def _descend(workspace: Workspace, target: int, witness: RegionalVerifier | None
             _drop_defaults(region, version - 1)
         workspace.flush()
         _set_opset(workspace, version - 1)
-    _check(workspace, target)
+    _check(workspace, target, newest)
 
 
 def _regions(workspace: Workspace) -> list[Region]:
@@ -95,7 +96,8 @@ def _adapt(
             continue
         found = adapter(node, region)
         if isinstance(found, str):
-            raise RewriteError(f"{node.op} cannot be written in opset {version}", f"node {node.name or node.op}", found)
+            where, hint = f"node {node.name or node.op}", _as_far_as(old)
+            raise RewriteError(f"{node.op} cannot be written in opset {version}", where, found, hint)
         if found is None:
             continue
         sighting = None if witness is None else witness.before(found, old)
@@ -103,7 +105,7 @@ def _adapt(
         problem = "" if witness is None or sighting is None else witness.after(done, sighting, ConvertOpset())
         if problem:
             where = f"node {node.name or node.op}"
-            raise RewriteError(f"{node.op} computes something else in opset {version}", where, problem)
+            raise RewriteError(f"{node.op} computes something else in opset {version}", where, problem, _as_far_as(old))
 
 
 def _drop_defaults(region: Region, version: int) -> None:
@@ -133,13 +135,35 @@ def _mark(graph: Graph, version: int) -> None:
             entry.version = version
 
 
-def _check(workspace: Workspace, target: int) -> None:
-    """Every op, attribute, input and type must exist in the target."""
+def _check(workspace: Workspace, target: int, newest: int) -> None:
+    """Every op, attribute, input and type must exist in the target; if not, say which opset up to `newest` still has them."""
     for region in _regions(workspace):
         for node in region.nodes():
-            if region.is_plain(node):
-                check_node(node, region)
-                _check_inputs(node, region, target)
+            if not region.is_plain(node):
+                continue
+            problem = _problem(node, region, target)
+            if problem is not None:
+                oldest = next((v for v in range(target + 1, newest + 1) if _problem(node, region, v) is None), None)
+                problem.hint = problem.hint or (_as_far_as(oldest) if oldest is not None else "")
+                raise problem
+
+
+def _problem(node: Node, region: Region, opset: int) -> RewriteError | None:
+    """Why the node cannot stand in a graph of `opset`."""
+    kept = region.opset
+    region.opset = opset
+    try:
+        check_node(node, region)
+        _check_inputs(node, region, opset)
+    except RewriteError as error:
+        return error
+    finally:
+        region.opset = kept
+    return None
+
+
+def _as_far_as(opset: int) -> str:
+    return f"`--opset {opset}` is as far as this node goes"
 
 
 def _check_inputs(node: Node, region: Region, target: int) -> None:
