@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from exec.engines import open_engine
@@ -82,23 +82,26 @@ def verify_recorded(
     recordings: Iterable[Recording],
     *,
     engines: Sequence[str] = ("embedded", "onnxruntime", "reference"),
+    opsets: Sequence[int] = (),
     tolerance: float | None = None,
     progress: Progress | None = None,
     cancel: Cancel | None = None,
 ) -> Verified:
     """Run every recording in every engine; one that cannot run the model is told, and the others go on.
 
+    opsets     the model converted to each of these, as well as it is
     tolerance  as for `workbench.compare`
     """
     limit = default_tolerance(model, model) if tolerance is None else tolerance
     maker = {t.name: n.op for n in model.graph.nodes for t in n.outputs}
     absent: dict[str, str] = {}
     sessions = {}
-    for name in engines:
-        try:
-            sessions[name] = open_engine(model, name)
-        except BenchError as error:
-            absent[name] = error.what
+    for label, variant in _variants(model, opsets, absent):
+        for name in engines:
+            try:
+                sessions[name + label] = open_engine(variant, name)
+            except BenchError as error:
+                absent[name + label] = error.what
     checks = []
     for done, recording in enumerate(recordings):
         for name, session in list(sessions.items()):
@@ -116,3 +119,16 @@ def verify_recorded(
                 figures = gap.sqnr_db, gap.max_abs, gap.max_of_range, how.share, how.measure
                 checks.append(OutputCheck(name, recording.name, output, how.within, *figures, how.note))
     return Verified(limit, tuple(checks), absent)
+
+
+def _variants(model: Model, opsets: Sequence[int], absent: dict[str, str]) -> Iterator[tuple[str, Model]]:
+    """The model, then the model at other opsets; one that it cannot be converted to is told in `absent`."""
+    from passes.convert.opset import convert_opset
+
+    yield "", model
+    for number in opsets:
+        if number != model.opset:
+            try:
+                yield f" at opset {number}", convert_opset(model, number)
+            except BenchError as error:
+                absent[f"opset {number}"] = error.what

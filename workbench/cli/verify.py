@@ -22,9 +22,10 @@ from workbench.cli.output import emit, progress_bar
     metavar="SHARE",
     help="Largest difference that counts as equal, as a share of an output's range.",
 )
+@click.option("--opset", "opsets", type=int, multiple=True, metavar="N", help="Also at this opset; may be repeated.")
 @format_options
 @budget_options
-def command(model: str, data: str, max_error: float | None, format: str) -> int:
+def command(model: str, data: str, max_error: float | None, opsets: tuple[int, ...], format: str) -> int:
     """Check MODEL against recorded inputs and outputs in every engine that is installed.
 
     Says plainly whether the export holds. Exit 1 if an output differs; `owb compare MODEL MODEL --engine-b onnxruntime` then finds where.
@@ -36,7 +37,9 @@ def command(model: str, data: str, max_error: float | None, format: str) -> int:
 
     opened = workbench.load(model)
     with progress_bar() as progress:
-        result = verify_recorded(opened, recordings(opened, data), tolerance=max_error, progress=progress)
+        result = verify_recorded(
+            opened, recordings(opened, data), opsets=opsets, tolerance=max_error, progress=progress
+        )
     columns = (
         Column("engine", "engine"), Column("recording", "recording", "name"), Column("output", "output", "name"), Column("verdict", ""),
         Column("sqnr_db", "SQNR", "db"), Column("share", "of range", "number"), Column("note", "", "name"),
