@@ -136,6 +136,11 @@ class Session:
         self.interpreter.footprint.limit = allowance(budget.limits, given_bytes, self._filled_bytes)
         self.interpreter.footprint.alive = 0
 
+    def renew(self) -> None:
+        """Begin another run on the same inputs: what limits one of them is not spent by the one before."""
+        if self.budget is None:
+            self.interpreter.budget = Budget(self.interpreter.budget.limits)
+
     def _limits(self) -> Budget:
         """The caller's budget, spent over all runs; without one the default limits hold for each run."""
         return Budget(self._default_limits) if self.budget is None else self.budget
@@ -182,13 +187,14 @@ class Session:
         self, feeds: Mapping[str, Value], *, cancel: Cancel | None = None
     ) -> Iterator[tuple[Plan, dict[int, Value]]]:
         """The plan for these inputs, and the inputs by value number; nobody else runs meanwhile."""
-        with self._lock:
+        with self._lock, counting(self.interpreter.footprint):
+            self._restart(feeds)
             given = self._given(feeds)
             yield self.plan(given, list(self._wanted(None).values()), cancel=cancel), given
 
     def traced(self, feeds: Mapping[str, Value], *, cancel: Cancel | None = None) -> Trace:
         """Types, shapes and known values for these inputs; no plan is made and no weight packed."""
-        with self._lock:
+        with self._lock, counting(self.interpreter.footprint):
             self._restart(feeds)
             given = self._given(feeds)
             fixed = self._fixed(given)
@@ -281,6 +287,7 @@ class Session:
             with blas_threads(self.threads), np.errstate(all="ignore"), counting(self.interpreter.footprint):
                 tracer.run({n: v for n, v in given.items() if n not in fixed}, fixed, ())
             trace = self._traces[key] = tracer.trace
+            self.renew()
             while len(self._traces) > MOST_PLANS:
                 self._traces.popitem(last=False)
         return trace

@@ -8,6 +8,7 @@ from onnx import parser
 
 from exec.budget import Budget, Limits
 from exec.effort import CALL, ELEMENT, work_of
+from exec.engines.embedded import EmbeddedEngine
 from exec.errors import BudgetExceeded
 from exec.ir import load
 from exec.session import Session
@@ -61,6 +62,13 @@ def test_a_chosen_number_of_multiply_adds_is_the_only_limit() -> None:
     with pytest.raises(BudgetExceeded, match="multiply-adds"):
         session(view, Budget(Limits(multiply_adds=1000))).run(FEED)
     assert session(view, Budget(Limits(effort=None))).run(FEED)["y"].reshape(()) == 2e6
+
+
+def test_each_lap_of_a_profile_has_the_limits_of_a_run() -> None:
+    """A loop of 40,000 steps takes a fifth of what a run may: seven laps are seven runs."""
+    loop = ENDLESS.replace(str(2**63 - 1), "40000")
+    profile = EmbeddedEngine(session(loop).model, kernels="numpy").measure(FEED, 3)
+    assert profile.runs == 3
 
 
 def test_time_is_looked_at_between_operations() -> None:
