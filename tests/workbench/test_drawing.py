@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.cli.start import run
 from workbench.drawing.dag import Box, draw
 from workbench.drawing.layers import layered
+from workbench.samples import sample
 
 
 def boxes(count: int) -> list[Box]:
@@ -72,3 +76,29 @@ def test_ten_thousand_nodes_take_no_minutes() -> None:
     picture = draw(boxes(10_000), edges)
     assert picture.height > 30_000
     assert time.process_time() - started < 60  # a guard against quadratic growth, not a benchmark
+
+
+def test_what_hangs_on_no_input_stands_above_its_reader_and_not_in_one_row_at_the_top() -> None:
+    # a chain 0 … 9, and for each of its boxes a pair beside it: a source and what is made of it
+    chain = [(k, k + 1) for k in range(9)]
+    beside = [e for k in range(2, 10) for e in ((10 + 2 * k, 11 + 2 * k), (11 + 2 * k, k))]
+    plan = layered(30, [*chain, *beside])
+    level = {box: k for k, layer in enumerate(plan.order) for box in layer}
+    assert [level[k] for k in range(10)] == list(range(10))
+    assert all(level[11 + 2 * k] == k - 1 and level[10 + 2 * k] == k - 2 for k in range(2, 10))
+    assert not plan.cut
+
+
+def test_on_a_terminal_a_wide_drawing_is_cut_at_its_edge_and_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = str(sample("digits_mobile.onnx"))
+    assert run(["graph", model]) == 0
+    whole = capsys.readouterr()
+    assert not whole.err
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((12, 24)))
+    assert run(["graph", model]) == 0
+    narrow = capsys.readouterr()
+    assert max(map(len, narrow.out.splitlines())) == 12
+    assert "less -S" in narrow.err

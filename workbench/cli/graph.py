@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+
 import click
 
 from workbench.cli.options import model_argument
+from workbench.cli.output import say
 
 
 @click.command()
@@ -33,5 +37,9 @@ def command(model: str, around: str | None, hops: int, form: str) -> None:
     elif form == "json":
         click.echo(to_json(part, "graph"))
     else:
-        for line in neighbourhood.picture(part).lines():
-            click.echo(line)
+        drawn = neighbourhood.picture(part)
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else drawn.width
+        for line in drawn.lines():
+            click.echo(line if len(line) <= room else line[: room - 1] + "…")
+        if drawn.width > room:
+            say(f"the drawing is {drawn.width} columns wide: `| less -S` scrolls it, --around NODE draws a part")

@@ -35,6 +35,7 @@ def layered(count: int, edges: Sequence[Edge]) -> Layered:
     """Assign and order layers. Edges must not form a cycle; one that does is cut."""
     level, back = _levels(count, edges)
     kept = [e for e in dict.fromkeys(edges) if e not in back]
+    level = _lowered(level, kept)
     cut = [e for e in kept if level[e[1]] - level[e[0]] > LONGEST]
     short = [e for e in kept if level[e[1]] - level[e[0]] <= LONGEST]
     layers: list[list[int]] = [[] for _ in range(max(level, default=-1) + 1)]
@@ -79,6 +80,28 @@ def _levels(count: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
             if not waiting[reader]:
                 ready.append(reader)
     return level, {(a, b) for a, b in edges if level[b] <= level[a]}
+
+
+def _lowered(level: list[int], edges: Sequence[Edge]) -> list[int]:
+    """What hangs on no beginning of a longest path, say a reshaped constant, stands just above its first reader, not in one row at the top."""
+    readers: list[list[int]] = [[] for _ in level]
+    for start, end in edges:
+        readers[start].append(end)
+    down = sorted(range(len(level)), key=lambda box: -level[box])
+    latest = list(level)
+    for box in down:
+        if readers[box]:
+            latest[box] = min(latest[r] for r in readers[box]) - 1
+    fixed = [not level[box] and latest[box] == level[box] for box in range(len(level))]
+    for box in reversed(down):
+        if fixed[box]:
+            for reader in readers[box]:
+                fixed[reader] = True
+    found = list(level)
+    for box in down:
+        if readers[box] and not fixed[box]:
+            found[box] = min(found[r] for r in readers[box]) - 1
+    return found
 
 
 def _ordered(layers: list[list[int]], links: Sequence[Edge], items: int) -> list[list[int]]:
