@@ -22,8 +22,12 @@ from passes.regional import RegionalVerifier
 from passes.report import Verification, census
 from passes.verify import VerifyBudget
 from workbench.editing import set_dims
+from workbench.render.text import display_name
 
 Narrow = Literal["float16", "bfloat16"]
+
+NAMED = 3
+"""So many nodes are named for each reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def convert(
         )
     if to is not None:
         out, said = _narrowed(out, to, keep_io, block)
-        done.append(said)
+        done += said
     checked = Conversion(Verification("none", reason="verification is off"))
     if verify:
         narrow = np.dtype(BY_NAME[to].numpy) if to is not None else None
@@ -96,7 +100,7 @@ def convert(
     return Converted(out, tuple(done), checked.verification, checked.problem)
 
 
-def _narrowed(model: Model, to: str, keep_io: bool, block: Sequence[str]) -> tuple[Model, str]:
+def _narrowed(model: Model, to: str, keep_io: bool, block: Sequence[str]) -> tuple[Model, list[str]]:
     nodes = {n.name for n in model.graph.nodes if n.name}
     ops = {n.op for n in model.graph.nodes}
     for name in block:
@@ -110,7 +114,19 @@ def _narrowed(model: Model, to: str, keep_io: bool, block: Sequence[str]) -> tup
     said = f"{to}: weights {before:,} → {after:,} bytes, {len(result.kept):,} nodes stay in float32, {result.casts:,} Casts"
     if result.clipped:
         said += f", {result.clipped:,} constants were out of its range and are its largest number now"
-    return result.model, said
+    return result.model, [said, *_reasons(result.kept)]
+
+
+def _reasons(kept: Sequence[tuple[str, str]]) -> list[str]:
+    """Why nodes stay in float32, with some of their names; the commonest reason first."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in kept:
+        by_reason.setdefault(why, []).append(name)
+    said = []
+    for why, names in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        said.append(f"  float32: {', '.join(display_name(n, 60) for n in names[:NAMED])}{more}: {why}")
+    return said
 
 
 __all__ = ["Converted", "convert"]

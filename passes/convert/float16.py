@@ -1,7 +1,7 @@
 """A model in float16 or bfloat16: half the bytes, for runtimes that compute in it.
 
 Every float32 value becomes narrow, but for the ops that do not take it or do not bear it; Casts stand where the two meet. Inputs and
-outputs keep float32 unless asked otherwise.
+outputs keep float32 unless asked otherwise; so do those of a body of control flow, whose inside is converted.
 """
 
 from __future__ import annotations
@@ -16,44 +16,16 @@ from onnx import TensorProto
 from exec.arrays import Array
 from exec.dtypes import BY_NAME
 from exec.errors import OptionError
-from exec.ir import Constant, Graph, Model, Node, Variable, no_gc, subgraphs_of, toposort
-from exec.ir.opsets import schema_of
+from exec.ir import Constant, Graph, Model, Node, Variable, no_gc, subgraphs_of, toposort, walk
+from passes.convert.wide import FLOAT32, LARGEST, why_wide
 from passes.region import Workspace
 
 Narrow = Literal["float16", "bfloat16"]
-FLOAT32 = np.dtype(np.float32)
-
-KEPT = frozenset(
-    [
-        "NonMaxSuppression",
-        "RoiAlign",
-        "MaxRoiPool",
-        "Range",
-        "CumSum",
-        "TopK",
-        "Multinomial",
-        "RandomNormal",
-        "RandomUniform",
-        "RandomNormalLike",
-        "RandomUniformLike",
-        "Bernoulli",
-        "EyeLike",
-        "If",
-        "Loop",
-        "Scan",
-        "QuantizeLinear",
-        "DequantizeLinear",
-        "DynamicQuantizeLinear",
-        "Resize",
-        "Upsample",
-    ]
-)
-"""Ops that stay in float32: unstable or unknown in narrow types, or with bodies of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowResult:
-    """The narrow model, which nodes stayed in float32 and why, and how many constants were out of range."""
+    """The narrow model, which nodes stayed in float32 and why, and how many numbers became the largest there is."""
 
     model: Model
     kept: tuple[tuple[str, str], ...]
@@ -63,13 +35,24 @@ class NarrowResult:
 
 @dataclass(slots=True)
 class _State:
-    graph: Graph
+    """What all graphs of a model share.
+
+    narrow  why a node stays in float32, "" where it does not
+    wide    values that are float32 in the original
+    made    whether a value is float32 in the result
+    home    the graph a value belongs to: a Cast of it stands there
+    """
+
     dtype: np.dtype[Any]
+    narrow: dict[Node, str]
+    wide: set[Any]
     kept: list[tuple[str, str]] = field(default_factory=list)
     clipped: int = 0
+    made: dict[Any, bool] = field(default_factory=dict)
+    home: dict[Any, Graph] = field(default_factory=dict)
     casts: dict[tuple[Any, bool], Any] = field(default_factory=dict)
     constants: dict[Any, Constant] = field(default_factory=dict)
-    added: list[Node] = field(default_factory=list)
+    added: dict[Graph, list[Node]] = field(default_factory=dict)
 
 
 def to_float16(
@@ -93,85 +76,56 @@ def to_float16(
         unknown = set(nodes) - {n.name for n in copy.graph.nodes}
         if unknown:
             raise OptionError(f"no node called '{min(unknown)}'", why="it should stay in float32")
-        for node in copy.graph.nodes:
-            workspace.facts.note_once(node)
-        state = _State(copy.graph, row.numpy)
-        narrow = {n: _why_kept(n, copy.opset, row.text, block, nodes) for n in copy.graph.nodes}
+        graphs = list(walk(copy.graph))
+        narrow: dict[Node, str] = {}
+        for graph in graphs:
+            for node in graph.nodes:
+                workspace.facts.note_once(node)
+            narrow |= why_wide(graph.nodes, copy.opset, row, block, nodes)
         wide = {t for t in workspace.facts._known if workspace.facts.dtype(t) == FLOAT32}
-        _convert(state, narrow, wide, keep_io)
-        toposort(copy.graph)
-        return NarrowResult(copy, tuple(state.kept), state.clipped, len(state.casts))
+        state = _State(row.numpy, narrow, wide)
+        _convert(state, copy.graph, keep_io)
+        for graph in graphs:
+            graph.nodes.extend(state.added.get(graph, ()))
+            toposort(graph)
+        return NarrowResult(copy, tuple(state.kept), state.clipped, sum(map(len, state.added.values())))
 
 
-def _why_kept(node: Node, opset: int, text: str, block: Collection[str], names: Collection[str]) -> str:
-    """Why a node stays in float32, or ""."""
-    if node.domain:
-        return "it is of a foreign domain"
-    if node.name in names or node.op in block:
-        return "it was asked to stay"
-    if node.op in KEPT:
-        return "the op is unstable or unknown in a narrow type"
-    schema = schema_of(node.op, opset)
-    if schema is None:
-        return "the op is not known"
-    for constraint in schema.type_constraints:
-        allowed = constraint.allowed_type_strs
-        if "tensor(float)" in allowed and f"tensor({text})" not in allowed:
-            return f"opset {opset} does not take {text} there"
-    if any(p.type_str == "tensor(float)" for p in (*schema.inputs, *schema.outputs)):
-        return "an input or output is float32 by specification"
-    return ""
-
-
-def _convert(state: _State, narrow: dict[Node, str], wide: set[Any], keep_io: bool) -> None:
-    graph = state.graph
+def _convert(state: _State, graph: Graph, keep_io: bool) -> None:
     outputs = list(graph.outputs)
-    made: dict[Any, bool] = {}
     for tensor in graph.inputs:
-        made[tensor] = keep_io
-        if not keep_io and tensor in wide and isinstance(tensor, Variable):
+        state.made[tensor], state.home[tensor] = keep_io, graph
+        if not keep_io and tensor in state.wide and isinstance(tensor, Variable):
             tensor.dtype = state.dtype
-    for node, why in narrow.items():
+    for node in graph.nodes:
         for tensor in node.outputs:
-            made[tensor] = bool(why)
-    for node, why in narrow.items():
-        if why and any(t in wide for t in (*node.inputs, *node.outputs)):
+            state.made[tensor], state.home[tensor] = bool(state.narrow[node]), graph
+    for node in graph.nodes:
+        why = state.narrow[node]
+        if why and any(t in state.wide for t in (*node.inputs, *node.outputs)):
             state.kept.append((node.name or node.op, why))
-        _inputs(state, node, bool(why), made, wide)
+        _inputs(state, node, bool(why))
         for inner in subgraphs_of(node):
-            _captures(state, inner, made, wide)
+            _convert(state, inner, keep_io=True)
         if not why:
             _attributes(state, node)
             for tensor in node.outputs:
-                if tensor in wide and isinstance(tensor, Variable) and tensor.dtype is not None:
+                if tensor in state.wide and isinstance(tensor, Variable) and tensor.dtype is not None:
                     tensor.dtype = state.dtype
     for k, tensor in enumerate(outputs):
-        if tensor in wide and keep_io and not made.get(tensor, True):
-            graph.outputs[k] = _handed_out(state, tensor)
-    graph.nodes.extend(state.added)
+        if tensor in state.wide and keep_io and not state.made.get(tensor, True):
+            mine = state.home[tensor] is graph
+            graph.outputs[k] = _handed_out(state, tensor) if mine else _cast(state, tensor, to_wide=True)
 
 
-def _inputs(state: _State, node: Node, stays: bool, made: dict[Any, bool], wide: set[Any]) -> None:
+def _inputs(state: _State, node: Node, stays: bool) -> None:
     """Let a node read its operands in the type it computes in."""
     for k, tensor in enumerate(list(node.inputs)):
         if isinstance(tensor, Constant):
             if not stays and tensor.dtype == FLOAT32:
                 node.inputs[k] = _narrowed(state, tensor)
-        elif tensor in wide and tensor.name and made.get(tensor, True) != stays:
+        elif tensor in state.wide and tensor.name and state.made.get(tensor, True) != stays:
             node.inputs[k] = _cast(state, tensor, to_wide=stays)
-
-
-def _captures(state: _State, inner: Graph, made: dict[Any, bool], wide: set[Any]) -> None:
-    """Bodies stay in float32: what they capture is cast for them."""
-    for node in inner.nodes:
-        for k, tensor in enumerate(list(node.inputs)):
-            if tensor in wide and tensor in made and not made[tensor]:
-                node.inputs[k] = _cast(state, tensor, to_wide=True)
-        for deeper in subgraphs_of(node):
-            _captures(state, deeper, made, wide)
-    for k, tensor in enumerate(inner.outputs):
-        if tensor in wide and tensor in made and not made[tensor]:
-            inner.outputs[k] = _cast(state, tensor, to_wide=True)
 
 
 def _cast(state: _State, tensor: Any, *, to_wide: bool) -> Any:
@@ -181,7 +135,7 @@ def _cast(state: _State, tensor: Any, *, to_wide: bool) -> Any:
         target = FLOAT32 if to_wide else state.dtype
         out = Variable(f"{tensor.name}_{target.name}", target, tensor.shape)
         code = TensorProto.FLOAT if to_wide else BY_NAME[state.dtype.name].code
-        state.added.append(Node("Cast", f"{out.name}_cast", {"to": code}, [tensor], [out]))
+        _add(state, tensor, Node("Cast", f"{out.name}_cast", {"to": code}, [tensor], [out]))
         state.casts[key] = out
     return state.casts[key]
 
@@ -196,9 +150,15 @@ def _handed_out(state: _State, tensor: Any) -> Any:
             if t is tensor:
                 reader.inputs[i] = inner
     tensor.dtype = FLOAT32
-    state.added.append(Node("Cast", f"{tensor.name}_cast", {"to": TensorProto.FLOAT}, [inner], [tensor]))
+    _add(state, tensor, Node("Cast", f"{tensor.name}_cast", {"to": TensorProto.FLOAT}, [inner], [tensor]))
     state.casts[inner, True] = tensor
+    state.made[tensor] = True
     return tensor
+
+
+def _add(state: _State, tensor: Any, cast: Node) -> None:
+    """Let a Cast stand in the graph of the value it casts."""
+    state.added.setdefault(state.home[tensor], []).append(cast)
 
 
 def _narrowed(state: _State, tensor: Constant) -> Constant:
@@ -209,7 +169,7 @@ def _narrowed(state: _State, tensor: Constant) -> Constant:
 
 def _fitted(state: _State, values: Array) -> Array:
     """The values in the narrow type; what is too large becomes its largest, infinities stay."""
-    largest = 65504.0 if state.dtype == np.float16 else 3.3895313892515355e38
+    largest = LARGEST[state.dtype.name]
     finite = np.isfinite(values)
     over = finite & (np.abs(values) > largest)
     if over.any():
