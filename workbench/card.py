@@ -55,7 +55,10 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The card of a model. Counts include subgraphs and functions; Constant nodes are counted apart."""
+    """The card of a model. Counts include subgraphs and functions; Constant nodes are counted apart.
+
+    defaults  inputs that need not be fed: they have a default, and it counts as a weight
+    """
 
     name: str
     path: str | None
@@ -66,6 +69,7 @@ class Summary:
     opsets: dict[str, int]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    defaults: int
     nodes: int
     constant_nodes: int
     subgraphs: int
@@ -105,6 +109,9 @@ def inspect(model: Model, *, work: bool | None = None) -> Summary:
     counts: Counter[tuple[str, str]] = Counter()
     constants = subgraphs = 0
     weights: dict[int, Constant] = {}
+    defaults = {
+        id(t): Constant(t.name, t.default) for t in model.graph.inputs if getattr(t, "default", None) is not None
+    }
     for number, graph in enumerate(_graphs(model.graph)):
         subgraphs += number > 0
         for node in graph.nodes:
@@ -115,6 +122,8 @@ def inspect(model: Model, *, work: bool | None = None) -> Summary:
             for tensor in node.inputs:
                 if isinstance(tensor, Constant):
                     weights.setdefault(id(tensor), tensor)
+                elif id(tensor) in defaults:
+                    weights[id(tensor)] = defaults[id(tensor)]
             for value in node.attrs.values():
                 if isinstance(value, Constant):
                     weights.setdefault(id(value), value)
@@ -131,6 +140,7 @@ def inspect(model: Model, *, work: bool | None = None) -> Summary:
         opsets=dict(model.opsets),
         inputs=tuple(map(_port, model.inputs)),
         outputs=tuple(map(_port, model.outputs)),
+        defaults=len(defaults),
         nodes=sum(counts.values()),
         constant_nodes=constants,
         subgraphs=subgraphs - functions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from exec.errors import BenchError
 from exec.feeds import make_feeds
 from exec.ir import Constant, Model, no_gc, reads
 from exec.trace import Spec
+from passes.convert.weights import inputs_to_weights, overridable
 from workbench.editing import set_dims
 from workbench.nodes import NodeId, Shape, graphs, weight_of
 from workbench.shapes import inferred
@@ -45,20 +47,19 @@ class Estimate:
 
 
 def estimate(model: Model) -> Estimate:
-    """Infer every shape of `model` and count what each node does."""
+    """Infer every shape of `model` and count what each node does; inputs that need not be fed have their defaults."""
     with no_gc():
         shapes = inferred(model)
-        open_sizes = any(not isinstance(d, int) for t in model.inputs for d in t.shape or ())
-        if not open_sizes:
-            return Estimate(shapes, _costs(model, shapes), {}, *_alive(model, shapes))
-        try:
-            sizes = dict(make_feeds(model, check=False, count=0).sizes)
-            open_dims = [(f"{t.name}:{k}", d) for t in model.inputs for k, d in enumerate(t.shape or ())]
-            known_names = {name for pair in open_dims for name in pair}
-            bound = set_dims(model, {k: v for k, v in sizes.items() if k in known_names})
-        except BenchError:
-            return Estimate(shapes, _costs(model, shapes), {}, *_alive(model, shapes))
-        known = inferred(bound)
+        bound = inputs_to_weights(model) if overridable(model) else model
+        sizes: dict[str, int] = {}
+        if any(not isinstance(d, int) for t in model.inputs for d in t.shape or ()):
+            with contextlib.suppress(BenchError):  # what is known without sizes is still known
+                assumed = dict(make_feeds(model, check=False, count=0).sizes)
+                open_dims = [(f"{t.name}:{k}", d) for t in model.inputs for k, d in enumerate(t.shape or ())]
+                known_names = {name for pair in open_dims for name in pair}
+                bound = set_dims(bound, {k: v for k, v in assumed.items() if k in known_names})
+                sizes = assumed
+        known = shapes if bound is model else inferred(bound)
         return Estimate(shapes, _costs(bound, known), sizes, *_alive(bound, known))
 
 

@@ -142,10 +142,16 @@ def weight_of(tensor: Any) -> Constant | None:
     return value if isinstance(value, Constant) else None
 
 
+def default_of(tensor: Any) -> Constant | None:
+    """The weight that an input need not be fed for: an overridable initializer, as a constant of its name."""
+    default = getattr(tensor, "default", None)
+    return None if default is None else Constant(tensor.name, default)
+
+
 def parameters(node: Node) -> int:
-    """Elements of the weights a node reads, initializers and Constant nodes alike; a Constant node's own value."""
+    """Elements of the weights a node reads, initializers, defaults and Constant nodes alike; a Constant node's own value."""
     total = 0
-    for value in (*map(weight_of, node.inputs), *node.attrs.values()):
+    for value in (*(weight_of(t) or default_of(t) for t in node.inputs), *node.attrs.values()):
         if isinstance(value, Constant):
             total += element_count(value.shape)
     return total

@@ -10,7 +10,7 @@ import numpy as np
 from exec.arrays import Array
 from exec.dtypes import dtype_name
 from exec.ir import Constant, Model
-from workbench.nodes import graphs
+from workbench.nodes import default_of, graphs
 
 BINS = 24
 _CHUNK = 1 << 20
@@ -52,15 +52,17 @@ class TensorStats:
 
 
 def constants(model: Model) -> Iterator[tuple[str, Constant, tuple[str, ...]]]:
-    """(graph path, weight, names of its readers), each weight once."""
+    """(graph path, weight, names of its readers), each weight once; an input's default is one, too."""
     seen: set[int] = set()
     for path, graph in graphs(model):
         for node in graph.nodes:
             label = node.name or node.op
             for tensor in node.inputs:
-                if isinstance(tensor, Constant) and id(tensor) not in seen:
-                    seen.add(id(tensor))
-                    yield path, tensor, tuple(n.name or n.op for n in tensor.outputs)
+                if id(tensor) not in seen:
+                    weight = tensor if isinstance(tensor, Constant) else default_of(tensor)
+                    if weight is not None:
+                        seen.add(id(tensor))
+                        yield path, weight, tuple(n.name or n.op for n in tensor.outputs)
             for key, value in node.attrs.items():
                 if isinstance(value, Constant) and id(value) not in seen:
                     seen.add(id(value))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import onnx
+import pytest
 from onnx import parser
 
 import workbench
 from exec.ir import load
 from workbench.blocks import repeated_blocks
 from workbench.card import FEW_NODES
+from workbench.cli.start import run
+from workbench.nodes import node_table
+from workbench.samples import sample
+from workbench.tensors import tensor_rows
 
 
 def model(body: str, signature: str = "(float[2,3] x) => (float[2,5] y)", weights: str = "") -> onnx.ModelProto:
@@ -69,3 +75,38 @@ def test_a_model_without_its_data_file_has_a_card_all_the_same(tmp_path: Path) -
     card = workbench.inspect(load(path))
     assert card.nodes == 1
     assert any("gone.bin" in note.message or "gone.bin" in note.where for note in card.notes)
+
+
+OVERRIDABLE = (
+    "(float[n,8,4] x, int64[2] s, float[4,4] w) => (float[a,b] y) <int64[2] s = {-1, 4}, "
+    "float[4,4] w = {1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}>"
+)
+
+
+def test_defaults_of_inputs_are_weights_and_tell_the_shapes() -> None:
+    opened = load(model("r = Reshape(x, s) y = MatMul(r, w)", OVERRIDABLE))
+    card = workbench.inspect(opened)
+    assert (card.defaults, card.parameters, card.weight_bytes) == (2, 18, 80)
+    assert card.work is not None
+    assert (card.work.macs, card.work.unknown_nodes) == (8 * 4 * 4, 0)
+    assert node_table(opened).params == (2, 16)
+    assert [row.name for row in tensor_rows(opened)[0]] == ["s", "w"]
+
+
+def test_constant_nodes_are_weights_and_no_activations() -> None:
+    text = "c = Constant <value = float[3,5] {1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}> () h = MatMul(x, c) y = Relu(h)"
+    held, given = workbench.inspect(load(model(text))), workbench.inspect(
+        load(model("h = MatMul(x, w) y = Relu(h)", weights="<float[3,5] w = {1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}>"))
+    )  # fmt: skip
+    assert (held.parameters, held.work) == (given.parameters, given.work)
+
+
+def test_a_size_that_is_given_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    cnn = str(sample("digits_cnn.onnx"))
+    work = {}
+    for size in (1, 8):
+        assert run(["inspect", cnn, "--dim", f"batch={size}", "--json"]) == 0
+        work[size] = json.loads(capsys.readouterr().out)["work"]
+    assert work[8]["macs"] == 8 * work[1]["macs"]
+    assert run(["inspect", cnn, "--dim", "bach=8"]) == 2
+    assert "did you mean 'batch'" in capsys.readouterr().err

@@ -25,10 +25,17 @@ from workbench.cli.output import emit, say
     default=None,
     help="Count multiply-adds and memory, which needs every shape. [default: up to 5,000 nodes]",
 )
+@click.option(
+    "--dim",
+    "dims",
+    metavar="NAME=N",
+    multiple=True,
+    help="Size of a symbolic dim, for multiply-adds and memory; may be repeated.",
+)
 @format_options
 def command(
-    model: str, save_baseline: str | None, baseline: str | None, max_growth: float, work: bool | None, format: str
-) -> int:
+    model: str, save_baseline: str | None, baseline: str | None, max_growth: float, work: bool | None, dims: tuple[str, ...], format: str
+) -> int:  # fmt: skip
     """Show what MODEL is: inputs, outputs, opsets, weights, operators, multiply-adds, memory, repeated blocks.
 
     Nothing runs and no weight is read, so this is quick on any size. Exit 0; 1 if a figure grew beyond its baseline.
@@ -37,7 +44,13 @@ def command(
     from workbench import baseline as kept
     from workbench.render.cards import card_tables
 
-    card = workbench.inspect(workbench.load(model), work=work)
+    opened = workbench.load(model)
+    if dims:
+        from workbench.editing import set_dims
+        from workbench.feeding import parse_dims
+
+        opened = set_dims(opened, parse_dims(dims))
+    card = workbench.inspect(opened, work=True if dims and work is None else work)
     emit(card, "summary", card_tables(card), format)
     figures = {
         "nodes": card.nodes,

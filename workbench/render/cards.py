@@ -37,7 +37,11 @@ def _facts(card: Summary) -> Table:
         ("nodes", f"{card.nodes:,}" + (f", and {card.constant_nodes:,} Constant" if card.constant_nodes else "")),
         ("subgraphs", f"{card.subgraphs}, functions {card.functions}, depth {card.depth}"),
         ("parameters", units.count(card.parameters)),
-        ("weights", units.size(card.weight_bytes)),
+        (
+            "weights",
+            units.size(card.weight_bytes)
+            + (f", {card.defaults:,} of them inputs with a default" if card.defaults else ""),
+        ),
         ("quantization", card.quantization),
         *_work(card),
         *_blocks(card),
