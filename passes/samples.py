@@ -12,6 +12,8 @@ from time import perf_counter
 import numpy as np
 
 from exec.arrays import Array, Value
+from exec.cost import cost_of
+from exec.effort import CALL
 from exec.errors import BenchError, Cancelled
 from exec.feed_roles import Roles, roles_of
 from exec.feed_sizes import ANONYMOUS
@@ -19,15 +21,20 @@ from exec.feeds import make_feeds
 from exec.ir import Model
 from exec.program import function_key
 from exec.progress import Cancel
+from exec.session import Session
+from exec.trace import Spec, Trace
 from passes.drawn import drawable, drawn
 
 Feeds = Mapping[str, Value]
 Outputs = dict[str, Value]
-Run = Callable[..., Outputs]
-"""The original: `run(feeds, cancel=…)`."""
-
 PATIENCE = 5.0
 """A varied set may take this many times as long as the first: a size or a trip count among the integers is not waited for."""
+
+LEAST_PATIENCE = 3.0
+"""Seconds it may take anyway: kernels may have to be compiled for its shapes, on a machine that has other work."""
+
+RATE = 5 * 10**9
+"""Multiply-adds that stand for a second: how many sets there are must depend on the model, not on the clock."""
 
 
 class Samples:
@@ -36,29 +43,32 @@ class Samples:
     late  cancels a run that takes too much of the budget
     """
 
-    def __init__(self, model: Model, run: Run, late: Cancel) -> None:
-        self.model, self._run, self._late = model, run, late
+    def __init__(self, model: Model, session: Callable[[], Session], late: Cancel) -> None:
+        self.model, self._session, self._late = model, session, late
         self.pairs: list[tuple[Feeds, Outputs]] = []
 
     def make(self, seconds: float, levels: Sequence[str] = ("wide", "extreme")) -> None:
-        """Fill `pairs`; beyond the first set only what fits into `seconds`. Raises what the original raises on the first."""
+        """Fill `pairs`; beyond the first set only what fits into `seconds` at `RATE`. Raises what the original raises on the first."""
         made = make_feeds(self.model)
         began = perf_counter()
-        self.pairs.append((made.feeds, self._run(made.feeds, cancel=self._late)))
-        first = perf_counter() - began
-        if first >= 2 * seconds:
+        self.pairs.append((made.feeds, self._run(made.feeds, self._late)))
+        first, allowed = perf_counter() - began, seconds * RATE
+        work = effort(self._session().traced(made.feeds, cancel=self._late))
+        if work > 2 * allowed:
             return
         try:
             if open_sizes := {**made.sizes, **_unnamed(self.model, made.feeds)}:
                 self._second(open_sizes)
             for level in levels:
-                # the first run compiles kernels; what a later one takes only the clock can say
-                if perf_counter() - began < seconds:
+                if work * len(self.pairs) < allowed:
                     self._varied(level, first)
         except Cancelled:
             if self._late():
                 return
             raise
+
+    def _run(self, feeds: Feeds, cancel: Cancel) -> Outputs:
+        return self._session().run(feeds, cancel=cancel)
 
     def again(self, seed: int) -> None:
         """One more varied set, for outputs that showed nothing so far."""
@@ -85,7 +95,7 @@ class Samples:
         """A run of the original at these sizes; None where it does not take them, which only the original can say."""
         try:
             feeds = make_feeds(self.model, seed=1, dims=sizes, check=False).feeds
-            return feeds, self._run(feeds, cancel=self._late)
+            return feeds, self._run(feeds, self._late)
         except Cancelled:
             return None
         except BenchError:
@@ -96,18 +106,33 @@ class Samples:
     def _varied(self, level: str, patience: float, seed: int = 2) -> None:
         """The first set with other values: all inputs, or where the original does not take those, floats alone."""
         base, outputs = self.pairs[0]
-        until = perf_counter() + max(0.5, PATIENCE * patience)
+        until = perf_counter() + max(LEAST_PATIENCE, PATIENCE * patience)
         for only_floats in (False, True):
             feeds = varied(self.model, base, np.random.default_rng([seed, len(self.pairs)]), level, only_floats)
             if feeds is None:
                 continue
             try:
-                found = self._run(feeds, cancel=lambda: perf_counter() > until or self._late())
+                found = self._run(feeds, lambda: perf_counter() > until or self._late())
             except (BenchError, MemoryError):
                 continue
             if all(_finite(v) or not _finite(outputs.get(k)) for k, v in found.items()):
                 self.pairs.append((feeds, found))
                 return
+
+
+def effort(trace: Trace) -> int:
+    """What a run is worth in multiply-adds, told from its sizes."""
+    total = 0
+    for operation in trace.operations:
+        inputs, outputs = ([_spec(trace, n) for n in numbers] for numbers in (operation.inputs, operation.outputs))
+        cost = cost_of(operation.op, operation.attributes, inputs, outputs, (), operation.domain)
+        total += CALL + (cost.flops // 2 if cost is not None else 0)
+    return total
+
+
+def _spec(trace: Trace, number: int) -> Spec | None:
+    known = trace.known.get(number)
+    return Spec(known.shape, known.dtype) if isinstance(known, np.ndarray) else trace.specs.get(number)
 
 
 def _unnamed(model: Model, feeds: Feeds) -> dict[str, int]:

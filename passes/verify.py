@@ -116,7 +116,7 @@ class Verifier:
 
     def _make(self) -> bool:
         self.began = perf_counter()
-        made = Samples(self.model, lambda feeds, cancel=None: self.session.run(feeds, cancel=cancel), self._late)
+        made = Samples(self.model, lambda: self.session, self._late)
         try:
             made.make(self.budget.limit / 8)
             for seed in (3, 4):

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from exec.errors import OptionError
+from exec.feeds import make_feeds
 from exec.ir import Constant, Model, load
 from exec.session import Session
 from passes.convert.batch import set_batch
@@ -16,6 +17,7 @@ from passes.convert.opset import convert_opset
 from passes.convert.verified import ConversionVerifier
 from passes.optimize import optimize
 from passes.regional import RegionalVerifier
+from passes.samples import RATE, Samples, effort
 from passes.selftest import model_of
 from passes.verify import VerifyBudget
 
@@ -174,3 +176,22 @@ def test_overridable_inputs_are_kept_or_taken_as_asked() -> None:
     assert len(optimize(listed(3), overridable="weights").model.graph.inputs) == 1
     with pytest.raises(OptionError, match="overridable is 'all'"):
         optimize(listed(3), overridable="all")
+
+
+def sets_of(model: Model, seconds: float) -> int:
+    session = Session(model)
+    made = Samples(model, lambda: session, lambda: False)
+    made.make(seconds)
+    return len(made.pairs)
+
+
+def test_how_many_sets_of_inputs_there_are_depends_on_the_work_not_on_the_clock(
+    net: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = iter(range(10**9))
+    monkeypatch.setattr("passes.samples.perf_counter", lambda: next(passed) / 100)
+    assert sets_of(net, 3.0) == 3
+    session = Session(net)
+    work = effort(session.traced(make_feeds(net).feeds))
+    assert sets_of(net, work / RATE / 3) == 1
+    assert sets_of(net, 1.5 * work / RATE) == 2
