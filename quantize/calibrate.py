@@ -14,6 +14,7 @@ from exec.ir import Constant, Model
 from exec.lowering.fallback import ShapeChangedError
 from exec.progress import Cancel, Progress, check, report
 from exec.session import Session
+from quantize.memory import give_back
 from quantize.samples import Sample, Samples
 
 KERNELS = "numpy"
@@ -57,6 +58,7 @@ class Runner:
         found.update({trace.names[n]: s.shape for n, s in specs.items() if trace.names[n]})
         known = {trace.names[n]: v.shape for n, v in trace.known.items() if isinstance(v, np.ndarray)}
         found.update({n: shape for n, shape in known.items() if n})
+        give_back()  # what the trace tried out on the way
         return found
 
     def watch(

@@ -6,7 +6,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.ir import Constant, Graph, Node, Variable
-from exec.metrics import sqnr_db
+from quantize.numerics import PART
 from quantize.qdq import Writer
 
 HALVED: dict[str, tuple[int, ...]] = {
@@ -43,9 +43,20 @@ def store_halves(graph: Graph, writer: Writer) -> tuple[int, int]:
 
 
 def _half(values: Array) -> Array | None:
-    with np.errstate(over="ignore"):
-        half = values.astype(np.float16)
-    return half if np.isfinite(half).all() and sqnr_db(values, half.astype(np.float32)) > LEAST_DB else None
+    """The values in float16, None where that says too little; a part at a time."""
+    flat = values.reshape(-1)
+    half = np.empty(flat.size, np.float16)
+    signal = noise = 0.0
+    for k in range(0, flat.size, PART):
+        part = flat[k : k + PART].astype(np.float64)
+        with np.errstate(over="ignore"):
+            half[k : k + PART] = part
+        gap = part - half[k : k + PART]
+        if not np.isfinite(gap).all():
+            return None
+        signal += float(part @ part)
+        noise += float(gap @ gap)
+    return half.reshape(values.shape) if signal > noise * 10 ** (LEAST_DB / 10) else None
 
 
 def _cast(writer: Writer, node: Node, weight: Constant, half: Array) -> Variable:

@@ -13,6 +13,7 @@ import numpy as np
 from exec.arrays import Array
 
 TINY = float(np.finfo(np.float32).tiny)
+PART = 1 << 20  # elements at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,17 @@ def quantize(values: Array, how: Params) -> Array:
     """
     precise = np.float64 if how.kind.bits > 16 else np.float32
     scale, zero = _shaped(how, values.ndim)
+    if values.ndim > 1 and len(values) > 1 and values.size > PART:  # what lies between is four times what comes out
+        parts = range(0, len(values), max(1, PART * len(values) // values.size))
+        step = parts.step
+        along = how.axis == 0 and how.scale.ndim > 0
+        cut = [
+            Params(how.scale[k : k + step], how.zero_point[k : k + step], how.kind, 0) if along else how for k in parts
+        ]
+        whole = np.empty(values.shape, how.kind.dtype)
+        for k, its in zip(parts, cut, strict=True):
+            whole[k : k + step] = quantize(values[k : k + step], its)
+        return whole
     wide = values.astype(precise)
     np.divide(wide, scale.astype(precise), out=wide)
     if how.kind.is_float:
@@ -136,11 +148,8 @@ def _shaped(how: Params, rank: int) -> tuple[Array, Array]:
 
 def weight_params(values: Array, kind: IntType, axis: int | None) -> Params:
     """Symmetric range of a weight, one a channel along `axis`, or one for all."""
-    magnitude = np.abs(values.astype(np.float32))
-    if axis is None:
-        top = magnitude.max(initial=0.0)
-    else:
-        top = magnitude.max(tuple(k for k in range(values.ndim) if k != axis), initial=0.0)
+    others = tuple(k for k in range(values.ndim) if k != axis)
+    top = np.maximum(values.max(others, initial=0.0), -values.min(others, initial=0.0)).astype(np.float32)
     return params(-top, top, kind, symmetric=True, axis=axis)
 
 

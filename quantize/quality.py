@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +11,8 @@ import numpy as np
 
 from exec.arrays import Array, Value
 from exec.ir import Model
-from exec.progress import Cancel, check
-from exec.session import Session
-from quantize.calibrate import KERNELS
+from exec.progress import Cancel
+from quantize.parts import run
 from quantize.report import OutputQuality
 from quantize.samples import Sample
 
@@ -112,19 +110,14 @@ class Judge:
         kept = list(samples)
         wanted = {(_before(o) if logits else o.name): o.name for o in model.graph.outputs}
         judge = cls(kept, wanted, frozenset(o.name for o in model.graph.outputs if _is_choice(o)))
-        session = Session(model, kernels=KERNELS)
-        judge.expected = [session.run(sample, list(wanted)) for sample in kept]
-        del session
-        gc.collect()  # a plan is a cycle of buffers and calls
+        judge.expected = run(model, kept, list(wanted))
         return judge
 
     def outputs(self, model: Model, *, cancel: Cancel | None = None) -> tuple[OutputQuality, ...]:
         """Run `model` on the same samples."""
-        session = Session(model, kernels=KERNELS)
         tallies: dict[str, Tally] = {}
-        for sample, expected in zip(self.samples, self.expected, strict=True):
-            check(cancel, "judging the result")
-            got = session.run(sample, list(self.wanted))
+        found = run(model, self.samples, list(self.wanted), cancel=cancel)
+        for got, expected in zip(found, self.expected, strict=True):
             for name, want in expected.items():
                 value = got[name]
                 if isinstance(want, np.ndarray) and isinstance(value, np.ndarray) and want.dtype.kind in "fiub":
@@ -133,8 +126,6 @@ class Judge:
                             _slices(want), self.wanted[name] in self.choices and want.ndim > 1 and want.shape[-1] > 1
                         )
                     tallies[name].add(want, value)
-        del session
-        gc.collect()
         return tuple(tally.quality(self.wanted[name]) for name, tally in tallies.items())
 
     def sqnr_db(self, model: Model, *, cancel: Cancel | None = None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +19,7 @@ from quantize.findings import Finding
 from quantize.float8 import keep_clamps
 from quantize.gptq import Products
 from quantize.halves import store_halves
+from quantize.memory import give_back
 from quantize.numerics import TYPES
 from quantize.observers import MinMax, Observer, observer
 from quantize.placement import JOINED
@@ -137,7 +137,7 @@ def measure(
             watchers.setdefault(name, []).append(watcher)
     seen = runner.watch(watchers, keep=keep, progress=progress, cancel=cancel)
     del runner
-    gc.collect()  # a plan is a cycle of buffers and calls: what comes next shall not lie beside it
+    give_back()
     findings = [*unfolded, *chosen.findings]
     spans = {
         n: given(*options.ranges[n]) if n in options.ranges else span_of(t, observers[n], options.activations, outputs)

@@ -40,7 +40,10 @@ class Product:
 def match_gelu_tanh(units: Units) -> None:
     """Replace every match by a Gelu unit."""
     for tanh in list(units.list):
-        if tanh not in units.gone and is_op(tanh, "Tanh") and units.specs[tanh.outputs[0]].dtype == np.float32:
+        if tanh in units.gone or not is_op(tanh, "Tanh"):
+            continue
+        spec = units.specs.get(tanh.outputs[0])  # none where a size hangs on the data
+        if spec is not None and spec.dtype == np.float32:
             _match(units, tanh)
 
 
