@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,16 +12,28 @@ from exec.arrays import Value
 from exec.binding import describe
 from exec.errors import FeedError, nearest
 
+WEIGHTS = "owb.weights"
+"""A graph's metadata: the JSON list of inputs that had a default and are weights now."""
 
-def check_feeds(feeds: Mapping[str, Value], inputs: Sequence[Any], optional: Mapping[str, Any]) -> dict[str, Value]:
+
+def check_feeds(
+    feeds: Mapping[str, Value], inputs: Sequence[Any], optional: Mapping[str, Any], weights: str = ""
+) -> dict[str, Value]:
     """The feeds by name, plain Python numbers made arrays; `FeedError` where one does not fit.
 
     inputs    the graph's input tensors
     optional  names that have a default (overridable initializers)
+    weights   what the graph's metadata say under `WEIGHTS`
     """
     names = [t.name for t in inputs]
     for name in feeds:
         if name not in names:
+            if json.dumps(name, ensure_ascii=False) in weights:
+                raise FeedError(
+                    f"'{name}' is no input any more",
+                    why="it had a default, and became a weight that may be folded into others",
+                    hint="`owb optimize --overridable keep` leaves such inputs as they are",
+                )
             known = ", ".join(names) or "none"
             hint = nearest(name, names)
             raise FeedError(f"the model has no input '{name}'", why=f"its inputs are {known}", hint=hint)

@@ -18,7 +18,7 @@ from exec.compiled import available
 from exec.effort import allowed
 from exec.errors import EngineMissing, OptionError, nearest
 from exec.expansion import expanded_nodes
-from exec.feedcheck import check_feeds
+from exec.feedcheck import WEIGHTS, check_feeds
 from exec.footprint import allowance, counting
 from exec.interpreter import Interpreter
 from exec.lowering.fallback import ShapeChangedError
@@ -294,7 +294,7 @@ class Session:
 
     def _given(self, feeds: Mapping[str, Value]) -> dict[int, Value]:
         """The inputs by value number, defaults filled in."""
-        checked = check_feeds(feeds, self._inputs, self._defaults)
+        checked = check_feeds(feeds, self._inputs, self._defaults, self.model.graph.metadata.get(WEIGHTS, ""))
         return {
             number: checked[tensor.name] if tensor.name in checked else self._defaults.get(tensor.name)
             for tensor, number in zip(self._inputs, self.program.inputs, strict=True)

@@ -7,12 +7,13 @@ from typing import Any
 
 from exec.dtypes import BY_CODE
 from exec.errors import OptionError, nearest
+from exec.feedcheck import WEIGHTS
 from exec.ir import Constant, Model, Variable, prune, walk
 from exec.ir.naming import Names
 from passes.convert.weights import inputs_to_weights
 from workbench.shapes import inferred
 
-PROVENANCE = ("owb.source", "owb.value")
+PROVENANCE = ("owb.source", "owb.value", WEIGHTS)
 
 
 def extract(model: Model, inputs: Sequence[str], outputs: Sequence[str]) -> Model:

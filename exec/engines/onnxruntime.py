@@ -15,7 +15,7 @@ import onnx
 from exec.arrays import Value
 from exec.engines.ort_profile import node_times
 from exec.errors import BenchError, EngineMissing, ExecutionError, UnsupportedOp
-from exec.feedcheck import check_feeds
+from exec.feedcheck import WEIGHTS, check_feeds
 from exec.noise import NoiseCheck
 from exec.progress import Cancel, Progress, check, report
 from exec.session import input_defaults
@@ -67,7 +67,9 @@ class OnnxRuntimeEngine:
         budget allows; one run per group.
         """
         order = _production_order(self.proto.graph)
-        checked = check_feeds(feeds, self.model.graph.inputs, self._defaults)
+        checked = check_feeds(
+            feeds, self.model.graph.inputs, self._defaults, self.model.graph.metadata.get(WEIGHTS, "")
+        )
         wanted = sorted(dict.fromkeys(names), key=lambda n: order.get(n, -1))
         size = max(1, len(wanted)) if budget_bytes is None else 1
         done = 0
@@ -122,7 +124,9 @@ class OnnxRuntimeEngine:
         )
 
     def _run(self, session: Any, feeds: Mapping[str, Value], names: list[str]) -> dict[str, Value]:
-        checked = check_feeds(feeds, self.model.graph.inputs, self._defaults)
+        checked = check_feeds(
+            feeds, self.model.graph.inputs, self._defaults, self.model.graph.metadata.get(WEIGHTS, "")
+        )
         given = {name: value for name, value in checked.items() if value is not None}
         try:
             return dict(zip(names, session.run(names, given), strict=True))

@@ -12,7 +12,7 @@ import onnx
 from exec.arrays import Value
 from exec.binding import describe
 from exec.errors import BenchError, ExecutionError
-from exec.feedcheck import check_feeds
+from exec.feedcheck import WEIGHTS, check_feeds
 from exec.noise import NoiseCheck
 from exec.progress import Cancel, Progress, check, report
 from exec.session import input_defaults
@@ -40,7 +40,9 @@ class ReferenceEngine:
 
     def run(self, feeds: Mapping[str, Value], outputs: Sequence[str] | None = None) -> dict[str, Value]:
         """The wanted values by name."""
-        checked = check_feeds(feeds, self.model.graph.inputs, self._defaults)
+        checked = check_feeds(
+            feeds, self.model.graph.inputs, self._defaults, self.model.graph.metadata.get(WEIGHTS, "")
+        )
         names = [o.name for o in self.proto.graph.output] if outputs is None else list(outputs)
         try:
             with np.errstate(all="ignore"):  # what overflows is in the result, not on the user's terminal

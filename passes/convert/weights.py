@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from exec.errors import OptionError, nearest
+from exec.feedcheck import WEIGHTS
 from exec.ir import Model
 
 HABIT = 16
@@ -38,6 +40,8 @@ def inputs_to_weights(model: Model, names: Sequence[str] = ()) -> Model:
     out.graph.inputs = [t for t in out.graph.inputs if t not in gone]
     for tensor in gone:
         tensor.to_constant(tensor.default)
+    before = json.loads(out.graph.metadata.get(WEIGHTS, "[]"))
+    out.graph.metadata[WEIGHTS] = json.dumps([*before, *sorted(t.name for t in gone)], ensure_ascii=False)
     return out
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from exec.errors import OptionError
+from exec.engines import open_engine
+from exec.errors import FeedError, OptionError
 from exec.feeds import make_feeds
 from exec.ir import Constant, Model, load
 from exec.session import Session
@@ -169,6 +170,23 @@ def test_few_inputs_that_somebody_may_feed_stay() -> None:
     feeds = {"v0": np.ones(4, np.float32), name: np.full(4, 9, np.float32)}
     want, got = Session(model).run(feeds)["y"], Session(result.model).run(feeds)["y"]
     assert np.allclose(np.asarray(want), np.asarray(got))
+
+
+@pytest.mark.parametrize("engine", ["embedded", "onnxruntime", "reference"])
+def test_feeding_an_input_that_became_a_weight_says_which_and_why(engine: str) -> None:
+    if engine == "onnxruntime":
+        pytest.importorskip("onnxruntime")
+    text = """ <ir_version: 8, opset_import: ["": 17]> g (float[2] x, float[2] w, float[2] v) => (float[2] y)
+        <float[2] w = {1, 2}, float[2] v = {3, 4}> { a = Mul (x, w)  y = Mul (a, v) } """
+    taken = optimize(load(onnx.parser.parse_model(text)), overridable="weights").model
+    saved = load(taken.to_proto())
+    feeds = {"x": np.ones(2, np.float32), "w": np.ones(2, np.float32)}
+    session = open_engine(saved, engine)
+    with pytest.raises(FeedError) as caught:
+        session.run(feeds)
+    assert caught.value.what == "'w' is no input any more"
+    assert caught.value.why == "it had a default, and became a weight that may be folded into others"
+    assert "--overridable keep" in caught.value.hint
 
 
 def test_overridable_inputs_are_kept_or_taken_as_asked() -> None:
