@@ -86,6 +86,8 @@ def offer_resume(app: WorkbenchApp) -> None:
 
 def resume(app: WorkbenchApp) -> None:
     """Do the last session's steps again."""
+    from workbench.editsteps import edit_of
+
     bench, steps = app.bench, app.resumable
     assert bench is not None
 
@@ -94,8 +96,10 @@ def resume(app: WorkbenchApp) -> None:
             options = {k: v for k, v in step.items() if k not in ("do", "in_memory", "data")}
             if step.get("do") == "optimize":
                 bench.optimize(list(options.pop("passes")), progress=progress, cancel=cancel, **options)  # fmt: skip
-            else:
+            elif step.get("do") == "quantize":
                 bench.quantize(progress=progress, cancel=cancel, **options)
+            else:
+                bench.edit(edit_of(step))
         return len(steps)
 
     def done(count: int) -> None:

@@ -24,6 +24,7 @@ from workbench.results import Results
 
 if TYPE_CHECKING:
     from workbench.criticalpath import Critical
+    from workbench.editsteps import EditStep
     from workbench.findings import Findings
     from workbench.lineup import Lineup
     from workbench.lookup import Lookup
@@ -259,6 +260,18 @@ class Bench:
         result = self.try_quantize(mode=mode, progress=progress, cancel=cancel, **options)
         return self.keep_quantized(result, mode=mode, **options)
 
+    def edit(self, change: EditStep) -> Step:
+        """Cut, rename, prune, set dims of B as one step."""
+        import msgspec
+
+        from workbench.editsteps import command_of
+
+        started, what = perf_counter_ns(), msgspec.to_builtins(change)
+        return self._step(
+            change.apply(self.model("B")), str(what["do"]), started, change,
+            command=command_of(change, "B", "B"), python=f"model = {change!r}.apply(model)", options=what,
+        )  # fmt: skip
+
     # ── measurements ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _run(self, job: str, slots: Sequence[str], options: dict[str, Any], progress: Progress | None, cancel: Cancel | None) -> Any:  # fmt: skip
@@ -415,10 +428,16 @@ class Bench:
 
     def script(self, target: str) -> str:
         """The steps up to B as a shell script that writes `target`."""
+        from workbench.editsteps import command_of
+
         lines, source = ["#!/bin/sh", "set -e"], quote(self.path)
         steps = self.history.steps[1 : self.history.tip + 1]
         for k, step in enumerate(steps):
             out = shlex.quote(target) if k == len(steps) - 1 else f"step{k + 1}.onnx"
+            if step.options["do"] not in ("optimize", "quantize"):
+                lines.append(command_of(step.report, source, out))
+                source = out
+                continue
             options = {k: v for k, v in step.options.items() if k not in ("do", "verify", "in_memory")}
             words = " ".join(f"--{k} {shlex.quote(','.join(v) if isinstance(v, list) else str(v))}" for k, v in options.items())  # fmt: skip
             lines.append(f"owb {step.options['do']} {source} {words} -o {out}")

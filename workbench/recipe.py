@@ -9,6 +9,10 @@ passes = ["default"]
 opset = 17
 
 [[step]]
+do = "set-dim"                # edits too: extract, rename, prune, set-dim, inputs-to-weights, strip
+dims = { batch = 1 }
+
+[[step]]
 do = "quantize"
 data = "pages.npz"            # beside the recipe
 preset = "balanced"
@@ -26,6 +30,7 @@ import msgspec
 from exec.errors import OptionError
 from exec.ir import Model
 from exec.progress import Cancel, Progress, check, report
+from workbench.editsteps import ExtractStep, InputsToWeightsStep, PruneStep, RenameStep, SetDimStep, StripStep
 
 VERSION = 1
 
@@ -63,7 +68,16 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     version: int = VERSION
     model: str = ""
-    step: list[OptimizeStep | QuantizeStep] = []
+    step: list[
+        OptimizeStep
+        | QuantizeStep
+        | ExtractStep
+        | RenameStep
+        | PruneStep
+        | SetDimStep
+        | InputsToWeightsStep
+        | StripStep
+    ] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,14 @@ class Replay:
 
     model: Model
     reports: tuple[Any, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The model after an edit; the step is all there is to report."""
+
+    model: Model
+    report: Any
 
 
 def read_recipe(path: str | Path) -> Recipe:
@@ -120,24 +142,41 @@ def replay(
 
     Each step begins as if the one before had been written to a file, so that a recipe gives the bytes its session gave.
     """
-    reports = []
+    reports: list[Any] = []
     for number, step in enumerate(recipe.step):
         check(cancel, "the recipe")
-        report(progress, number, len(recipe.step), f"step {number + 1}")
+        inner = _within(progress, number, recipe.step)
+        report(inner, 0, 0, "begins")
         if isinstance(step, OptimizeStep):
             from passes.optimize import optimize
 
             done: Any = optimize(
-                model, step.passes or "default", skip=step.skip, opset=step.opset, target=step.target, verify=step.verify, cancel=cancel
+                model, step.passes or "default", skip=step.skip, opset=step.opset, target=step.target, verify=step.verify, progress=inner, cancel=cancel
             )  # fmt: skip
-        else:
+        elif isinstance(step, QuantizeStep):
             from quantize.quantize import quantize
 
             options = {k: v for k, v in msgspec.structs.asdict(step).items() if k not in ("data", "mode")}
-            done = quantize(model, step.mode, _inside(Path(folder), step.data), cancel=cancel, **options)
+            done = quantize(
+                model, step.mode, _inside(Path(folder), step.data), progress=inner, cancel=cancel, **options
+            )
+        else:
+            done = Edited(step.apply(model), step)
         model = done.model.snapshot().restore() if number + 1 < len(recipe.step) else done.model
         reports.append(done.report)
     return Replay(model, tuple(reports))
+
+
+def _within(progress: Progress | None, number: int, steps: Sequence[Any]) -> Progress | None:
+    """The progress of one step, said with its place among all."""
+    if progress is None:
+        return None
+    title = f"step {number + 1} of {len(steps)}, {steps[number].__struct_config__.tag}"
+
+    def inner(done: int, total: int, text: str) -> None:
+        progress(done, total, f"{title}: {text}")
+
+    return inner
 
 
 def _inside(folder: Path, data: str | int | None) -> str | int | None:

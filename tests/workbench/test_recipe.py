@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from exec.errors import OptionError
 from workbench import load
 from workbench.bench import Bench
 from workbench.cli.start import run
+from workbench.editsteps import (
+    EditStep,
+    ExtractStep,
+    InputsToWeightsStep,
+    RenameStep,
+    SetDimStep,
+    StripStep,
+    command_of,
+    edit_of,
+)
 from workbench.recipe import OptimizeStep, QuantizeStep, Recipe, read_recipe, replay, write_recipe
 from workbench.samples import sample
 
@@ -62,3 +74,57 @@ def test_a_recipe_reads_nothing_outside_its_folder(tmp_path: Path) -> None:
     with pytest.raises(OptionError) as caught:
         replay(Recipe(step=[QuantizeStep(data="../secret.npz")]), load(CNN), folder=tmp_path)
     assert "outside its folder" in caught.value.what
+
+
+def test_edits_are_steps_that_can_be_undone_and_replay_to_the_same_bytes(tmp_path: Path) -> None:
+    bench = Bench(CNN)
+    bench.edit(SetDimStep(dims={"batch": 2}))
+    bench.edit(RenameStep(names={"logits": "scores"}))
+    bench.optimize("default")
+    assert bench.model("B").outputs[0].shape == (2, 10)
+    bench.save(tmp_path / "by_hand.onnx")
+    bench.save_recipe(tmp_path / "r.toml")
+    assert run(["recipe", "run", str(tmp_path / "r.toml"), str(CNN), "-o", str(tmp_path / "replayed.onnx")]) == 0
+    assert (tmp_path / "by_hand.onnx").read_bytes() == (tmp_path / "replayed.onnx").read_bytes()
+    bench.undo()
+    bench.undo()
+    assert bench.model("B").outputs[0].name == "logits"
+    assert bench.log[1].command == "owb edit set-dim B batch=2 -o B"
+
+
+def test_every_edit_survives_a_recipes_text_and_its_command_line_does_the_same(tmp_path: Path) -> None:
+    steps: list[EditStep] = [
+        StripStep(docs=True),
+        InputsToWeightsStep(),
+        RenameStep(names={"logits": "scores of it"}),
+        SetDimStep(dims={"batch": 3, "image:3": 8}),
+        ExtractStep(outputs=["scores of it"]),
+    ]
+    (tmp_path / "r.toml").write_text(write_recipe(Recipe(step=list(steps))))
+    read = read_recipe(tmp_path / "r.toml")
+    assert read.step == steps
+    assert [edit_of(msgspec.to_builtins(step)) for step in steps] == steps
+    replay(read, load(CNN)).model.save(tmp_path / "replayed.onnx")
+    source = str(CNN)
+    for k, step in enumerate(steps):
+        target = str(tmp_path / f"step{k}.onnx")
+        assert run(shlex.split(command_of(step, shlex.quote(source), shlex.quote(target)))[1:]) == 0
+        source = target
+    assert Path(source).read_bytes() == (tmp_path / "replayed.onnx").read_bytes()
+
+
+def test_a_script_of_edits_is_their_command_lines() -> None:
+    bench = Bench(CNN)
+    bench.edit(SetDimStep(dims={"batch": 2}))
+    bench.edit(StripStep(metadata=True))
+    lines = bench.script("out.onnx").splitlines()
+    assert lines[2].endswith("batch=2 -o step1.onnx")
+    assert lines[3] == "owb edit strip step1.onnx --metadata -o out.onnx"
+
+
+def test_a_step_says_how_far_it_is_inside() -> None:
+    said: list[str] = []
+    recipe = Recipe(step=[StripStep(), OptimizeStep(passes=["default"])])
+    replay(recipe, load(CNN), progress=lambda done, total, text: said.append(text))
+    assert said[0] == "step 1 of 2, strip: begins"
+    assert sum(text.startswith("step 2 of 2, optimize: ") for text in said) > 2
