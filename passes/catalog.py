@@ -214,6 +214,7 @@ STAGES: tuple[tuple[Listed, ...], ...] = (INLINE, CLEAN, RECOGNISE, FUSE)
 
 OPT_IN: tuple[Listed, ...] = (
     Listed("fuse-lp-norm", "fuse.lp_norm.FuseLpNorm", "Div"),
+    Listed("fuse-quantized-conv", "fuse.quantized_conv.FuseQuantizedConv", "QuantizeLinear", "Conv"),
     Listed("replace-flatten", "fuse.reshape_chain.ReplaceViewByReshape", "Flatten"),
 )
 """In preset "aggressive" only."""
@@ -226,6 +227,7 @@ CONTRIB_ATTENTION: tuple[Listed, ...] = (
 CONTRIB: tuple[Listed, ...] = (
     Listed("fuse-contrib-gelu", "contrib.gelu.FuseContribGelu", "Mul Div"),
     Listed("fuse-quick-gelu", "contrib.gelu.FuseQuickGelu", "Mul"),
+    Listed("fuse-contrib-rotary-embedding", "contrib.rotary.FuseContribRotaryEmbedding", "Add", "Neg"),
     Listed("fuse-skip-layer-norm", "contrib.skip_norm.FuseSkipLayerNorm", "LayerNormalization"),
     Listed("fuse-transpose-into-matmul", "contrib.fused_matmul.FuseTransposeIntoMatMul", "MatMul Mul Div"),
     Listed(

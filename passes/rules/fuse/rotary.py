@@ -55,13 +55,17 @@ class FuseRotaryEmbedding(Rewrite):
         if not _only_here([split.outputs[0], split.outputs[1]], match.nodes, region):
             return None
         patch = self.patch(region, match.root, *match.nodes, split)
-        inputs = [
-            patch.constant(np.ascontiguousarray(np.broadcast_to(t, (batch, length, size // 2))), match[name].name)
-            for name, t in zip(("cos", "sin"), tables, strict=True)
-            if t is not None
-        ]
-        patch.add("RotaryEmbedding", [x, *inputs], out=match.root.outputs[0])
+        named = {name: t for name, t in zip(("cos", "sin"), tables, strict=True) if t is not None}
+        self.write(patch, match, named, batch)
         return patch
+
+    def write(self, patch: Patch, match: Match, tables: dict[str, Array], batch: int) -> None:
+        """Add the op; each table is [length, size / 2]."""
+        inputs = [
+            patch.constant(np.ascontiguousarray(np.broadcast_to(t, (batch, *t.shape))), match[name].name)
+            for name, t in tables.items()
+        ]
+        patch.add("RotaryEmbedding", [match["x"], *inputs], out=match.root.outputs[0])
 
 
 def _half(table: Array, length: int, size: int) -> Array | None:
