@@ -74,13 +74,33 @@ READS_IN_PLACE = frozenset({"skylakex", "cooperlake", "sapphirerapids"})
 """OpenBLAS's kernels that come with one for small matrices."""
 
 
+LEAST_ROWS = 16
+"""Rows of a part below which a kernel that reads matrices where they lie has too little to reuse."""
+
+
+def parts_that_pay(rows: int, inner: int, columns: int) -> int:
+    """Into how many parts to cut the rows of each of many products, so that BLAS takes every part for small.
+
+    Measured over 15 sizes of Winograd's 36 products on AVX-512: never slower by more than 3 %, up to twice as fast.
+    """
+    if rows * inner * columns <= SMALL or not reads_in_place():
+        return 1
+    fits = (p for p in range(2, rows // LEAST_ROWS + 1) if rows % p == 0 and rows * inner * columns // p <= SMALL)
+    return next(fits, 1)
+
+
+def reads_in_place() -> bool:
+    """Whether BLAS multiplies small matrices without rearranging them first."""
+    found = blas()
+    return found.name == "openblas" and found.architecture.lower() in READS_IN_PLACE
+
+
 def ways_that_pay(threads: int) -> frozenset[str]:
     """Of "tiles" and "columns", those that beat the plain product of few rows with the BLAS that numpy loaded.
 
     Measured in steps of rows 2 … 80: on AVX-512 tiles take 0.13–0.9 of the plain product's time and columns 0.4–0.9 of what is too
     large for tiles; on AVX2 all are equal or slower. More threads share a plain product, not a tile.
     """
-    found = blas()
-    if found.name != "openblas" or found.architecture.lower() not in READS_IN_PLACE:
+    if not reads_in_place():
         return frozenset()
     return frozenset({"tiles", "columns"} if threads == 1 else {"columns"})

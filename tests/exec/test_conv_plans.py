@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from onnx import helper
 from exec.compiled import available
 from exec.ir import load
 from exec.kernels.nn.window import window
+from exec.lowering import skinny
 from exec.lowering.convolution import winograd
 from exec.lowering.ops import conv
+from exec.machine import Blas
 from exec.metrics import difference
 from exec.session import Session
 from passes.base import Safety
@@ -261,3 +264,31 @@ def test_a_convolution_nobody_has_a_fast_way_for_is_right_too(weights: str, prot
     )
     feeds = {"x": rng.normal(size=(1, 2, 6, 6)).astype(dtype), "w": rng.normal(size=(3, 2, 3, 3)).astype(dtype)}
     agree(model, feeds, engine="reference")
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "attributes"),
+    [
+        ((1, 16, 41, 37), (48, 16, 1, 1), {}),
+        ((2, 24, 41, 37), (176, 12, 1, 1), {"group": 2}),
+        ((1, 20, 41, 37), (41, 20, 1, 1), {}),
+        ((1, 3, 70, 66), (32, 3, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((1, 128, 19, 23), (160, 128, 3, 3), {"pads": [1, 1, 1, 1]}),
+    ],
+    ids=["pointwise", "groups", "wider", "stem", "winograd"],
+)
+def test_products_cut_for_small_matrix_kernels(
+    x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any], proto: Any, agree: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(skinny, "blas", lambda: Blas("openblas", "", "SkylakeX", 1, ""))
+    rng = np.random.default_rng(0)
+    weights, bias = rng.normal(size=w).astype("f"), rng.normal(size=w[0]).astype("f")
+    feeds = {"x": rng.normal(size=x).astype("f")}
+    model = conv_model(proto, weights, bias, **attributes)
+    with Session(load(model), kernels="numpy", threads=1).ready(feeds) as (plan, _):
+        calls: list[Any] = [step for step in plan.steps if getattr(step, "func", None) is np.matmul]
+        operands = [call.args[:2] for call in calls if call.args[0].ndim > 2]
+    assert operands
+    assert all(math.prod(a.shape[-2:]) * b.shape[-1] <= skinny.SMALL for a, b in operands)
+    agree(model, feeds, kernels=("numpy",), fuse=(True,))

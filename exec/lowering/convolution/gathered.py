@@ -14,6 +14,7 @@ from exec.lowering.buffers import reshaped
 from exec.lowering.builder import Builder, Step
 from exec.lowering.convolution.pointwise import matrices
 from exec.lowering.convolution.problem import Convolution
+from exec.lowering.shallow import multiply
 from exec.lowering.taps import Planes, planes_of, prepared
 
 BLOCK_BYTES = 4 << 20
@@ -40,9 +41,9 @@ def gathered(b: Builder, c: Convolution) -> None:
     if cut:
         product = b.scratch((c.weights.shape[0] // c.group, rows * row))
         bias = None if c.bias is None else c.bias.reshape(c.group, -1, *[1] * c.g.rank)
-        b.emit(partial(_cut, p, rows, bias), c.out, weights, x, columns, product)
+        b.emit(partial(_cut, p, rows, b.threads, bias), c.out, weights, x, columns, product)
     else:
-        b.emit(partial(_direct, p, rows, whole), c.out, weights, x, columns)
+        b.emit(partial(_direct, p, rows, whole, b.threads), c.out, weights, x, columns)
 
 
 def blocks(p: Planes, x: Array, group: int, rows: int) -> Iterator[tuple[int, int, Array, int, int]]:
@@ -109,7 +110,15 @@ def _regular(kernel: int, dilation: int, split: int, phase: int) -> slice:
 
 
 def _cut(
-    p: Planes, rows: int, bias: Array | None, out: Array, weights: Array, x: Array, columns: Array, product: Array
+    p: Planes,
+    rows: int,
+    threads: int,
+    bias: Array | None,
+    out: Array,
+    weights: Array,
+    x: Array,
+    columns: Array,
+    product: Array,
 ) -> list[Step]:
     """Multiply whole rows; cutting the junk off and adding the bias are one pass."""
     group, each = weights.shape[:2]
@@ -120,7 +129,7 @@ def _cut(
     for sample, k, planes, first, count in blocks(p, x, group, rows):
         places = count * row
         steps += gathering(p, planes, columns, first, count, True)
-        steps.append(partial(np.matmul, weights[k], columns[:, :places], product[:, :places]))
+        steps += multiply(weights[k], columns[:, :places], product[:, :places], threads)
         made = reshaped(product[:, :places], (each, count, *p.size[1:]))
         assert made is not None
         place = target[sample, k][:, first : first + count]
@@ -129,7 +138,9 @@ def _cut(
     return steps
 
 
-def _direct(p: Planes, rows: int, whole: bool, out: Array, weights: Array, x: Array, columns: Array) -> list[Step]:
+def _direct(
+    p: Planes, rows: int, whole: bool, threads: int, out: Array, weights: Array, x: Array, columns: Array
+) -> list[Step]:
     """Multiply straight into the output."""
     group, each = weights.shape[:2]
     row = math.prod(p.g.out[1:])
@@ -139,5 +150,5 @@ def _direct(p: Planes, rows: int, whole: bool, out: Array, weights: Array, x: Ar
     for sample, k, planes, first, count in blocks(p, x, group, rows):
         steps += gathering(p, planes, columns[:taps], first, count, whole)
         place = target[sample, k][:, first * row : (first + count) * row]
-        steps.append(partial(np.matmul, weights[k], columns[:, : count * row], place))
+        steps += multiply(weights[k], columns[:, : count * row], place, threads)
     return steps

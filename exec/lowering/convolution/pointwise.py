@@ -10,6 +10,7 @@ import numpy as np
 from exec.arrays import Array
 from exec.lowering.builder import Builder, Step
 from exec.lowering.convolution.problem import Convolution
+from exec.lowering.shallow import multiply
 
 
 def pointwise(b: Builder, c: Convolution) -> None:
@@ -21,9 +22,9 @@ def pointwise(b: Builder, c: Convolution) -> None:
     widens = c.bias is not None and channels * WIDENS <= outputs
     weights = b.constant(matrices(b, c, biased=widens))
     if widens:
-        b.emit(_widening, out, weights, x, b.scratch((group, channels // group + 1, places)))
+        b.emit(partial(_widening, b.threads), out, weights, x, b.scratch((group, channels // group + 1, places)))
         return
-    b.emit(_product, out, weights, x)
+    b.emit(partial(_product, b.threads), out, weights, x)
     if c.bias is not None:
         b.emit(_add, c.out, b.constant(c.bias.reshape(-1, *[1] * c.g.rank)))
 
@@ -45,17 +46,17 @@ def matrices(b: Builder, c: Convolution, *, biased: bool) -> Array:
     return packed
 
 
-def _widening(out: Array, weights: Array, x: Array, room: Array) -> list[Step]:
+def _widening(threads: int, out: Array, weights: Array, x: Array, room: Array) -> list[Step]:
     steps: list[Step] = [partial(room[:, -1].fill, 1)]
     for sample in range(x.shape[0]):
-        steps += [partial(np.copyto, room[:, :-1], x[sample]), partial(np.matmul, weights, room, out[sample])]
+        steps += [partial(np.copyto, room[:, :-1], x[sample]), *multiply(weights, room, out[sample], threads)]
     return steps
 
 
-def _product(out: Array, weights: Array, x: Array) -> Step:
+def _product(threads: int, out: Array, weights: Array, x: Array) -> list[Step]:
     if x.shape[0] == 1:
-        return partial(np.matmul, weights, x[0], out[0])
-    return partial(np.matmul, weights, x, out)
+        return multiply(weights, x[0], out[0], threads)
+    return multiply(weights, x, out, threads)
 
 
 def _add(out: Array, bias: Array) -> Step:

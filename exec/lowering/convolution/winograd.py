@@ -16,7 +16,7 @@ from exec.arrays import Array
 from exec.kernels.nn.conv import convolve
 from exec.lowering.builder import Builder, Step
 from exec.lowering.convolution.problem import Convolution
-from exec.lowering.skinny import SMALL
+from exec.lowering.skinny import SMALL, parts_that_pay
 
 TILE, POINTS = 4, 6
 
@@ -164,7 +164,7 @@ def _run(
         steps += [
             partial(np.copyto, seen.reshape(POINTS, POINTS, channels, count, wide), source),
             partial(np.matmul, BOTH_INPUT, seen.reshape(36, -1), moved.reshape(36, -1)),
-            partial(np.matmul, u, moved, product),
+            _products(u, moved, product),
         ]
         if c.bias is not None:  # the point (1, 1) reaches every output of its tile with weight 1
             steps.append(partial(np.add, product[POINTS + 1], c.bias.reshape(-1, 1), product[POINTS + 1]))
@@ -177,6 +177,16 @@ def _run(
             steps.append(_place(target, back, count, wide))
             steps.append(partial(np.copyto, out[:, top:bottom], target[:, : bottom - top, :width]))
     return [*steps, guard.redo]
+
+
+def _products(u: Array, moved: Array, product: Array) -> Step:
+    """The 36 products, the outputs of each cut into parts where BLAS multiplies small matrices without rearranging them."""
+    points, outputs, channels = u.shape
+    parts = parts_that_pay(outputs, channels, moved.shape[2])
+    if parts == 1:
+        return partial(np.matmul, u, moved, product)
+    shape = (points, parts, outputs // parts, -1)
+    return partial(np.matmul, u.reshape(shape), moved[:, None], product.reshape(shape))
 
 
 class _Guard:
