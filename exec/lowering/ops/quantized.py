@@ -17,6 +17,7 @@ from exec.lowering.convolution.gathered import gathered
 from exec.lowering.convolution.problem import Convolution
 from exec.lowering.ops.products import product
 from exec.lowering.registry import lowering
+from exec.lowering.ufuncs import clip_ufunc
 from exec.lowering.units import Unit
 
 BYTE = (np.dtype(np.uint8), np.dtype(np.int8))
@@ -33,13 +34,22 @@ def rounding(b: Builder, unit: Unit) -> bool:
     return True
 
 
-def _rounded(scale: Array, low: float, high: float, out: Array, x: Array) -> list[Step]:
-    f = np.float32
-    # fmax, since NaN becomes the lowest value.
-    return [
-        partial(np.divide, x, scale, out), partial(np.rint, out, out), partial(np.fmax, out, f(low), out),
-        partial(np.fmin, out, f(high), out), partial(np.multiply, out, scale, out),
-    ]  # fmt: skip
+def _rounded(scale: Array, low: float, high: float, out: Array, x: Array) -> Step | list[Step]:
+    """NaN becomes the lowest value, as when it is quantized. `clip` leaves it NaN and is twice as fast as `fmax` and `fmin`."""
+    lowest, highest = np.float32(low), np.float32(high)
+    first: list[Step] = [partial(np.divide, x, scale, out), partial(np.rint, out, out)]
+    last: Step = partial(np.multiply, out, scale, out)
+    careful: list[Step] = [*first, partial(np.fmax, out, lowest, out), partial(np.fmin, out, highest, out), last]
+    if not x.flags.c_contiguous:
+        return careful
+    quick: list[Step] = [*first, partial(clip_ufunc, out, lowest, highest, out), last]
+    flat = x.reshape(-1)
+
+    def round_all() -> None:
+        for step in quick if math.isfinite(np.dot(flat, flat)) else careful:  # NaN makes the sum of squares NaN
+            step()
+
+    return round_all
 
 
 @lowering("QuantizeLinear")
