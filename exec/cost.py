@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exec.trace import Spec
+from exec.specs import Spec
 
 Shapes = Sequence[Spec | None]
 

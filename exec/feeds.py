@@ -19,7 +19,6 @@ from exec.feed_roles import Roles, roles_of
 from exec.feed_sizes import PRESETS, STATE, Preset, Sizes
 from exec.kernels.growth import ask
 from exec.program import function_key
-from exec.session import Session, input_defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +49,15 @@ def make_feeds(
     check  where sizes had to be guessed, run once and try others if the model does not take them
     """
     functions = {function_key(f.domain, f.name, getattr(f, "overload", "")): f for f in model.graph.functions}
-    defaults = input_defaults(model.graph)
-    inputs = [t for t in model.graph.inputs if t.name not in defaults]
+    inputs = [t for t in model.graph.inputs if getattr(t, "default", None) is None]
     roles = {t.name: roles_of(t, functions) for t in inputs}
     first: BenchError | None = None
     for preset in PRESETS:
         made, guessed = _make(inputs, roles, dict(dims or {}), preset, seed, count)
         if not check or not guessed:
             return made
+        from exec.session import Session  # only what runs a model needs all that running takes
+
         try:
             Session(model, kernels="numpy").run(made.feeds)
         except BenchError as error:

@@ -7,7 +7,6 @@ in the next run. A plan is made from this record, so it needs no shape rules of 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from exec.arrays import Array, Value
 from exec.interpreter import Interpreter
 from exec.program import MISSING, Operation, Program
 from exec.progress import Cancel, check
+from exec.specs import Spec as Spec
 
 RANDOM = frozenset(
     ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli")
@@ -37,26 +37,6 @@ SHAPED_BY: dict[str, tuple[int, ...]] = {
 """Inputs whose values, not only shapes, decide the shape of an output."""
 
 ALWAYS_DATA = frozenset(("Loop", "If", "Scan", "SequenceMap"))
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """Shape and type of a value that has the same ones in every run of the signature."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
 
 
 @dataclass(frozen=True, slots=True)

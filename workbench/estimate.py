@@ -13,10 +13,10 @@ from exec.dtypes import BY_CODE
 from exec.errors import BenchError
 from exec.feeds import make_feeds
 from exec.ir import Constant, Model, no_gc, reads
-from exec.trace import Spec
+from exec.specs import Spec
 from passes.convert.weights import inputs_to_weights, overridable
 from workbench.editing import set_dims
-from workbench.nodes import NodeId, Shape, graphs, weight_of
+from workbench.nodes import Shape, graphs, weight_of
 from workbench.shapes import inferred
 
 _NUMPY = {row.name: row.numpy for row in BY_CODE.values()}
@@ -25,17 +25,17 @@ Known = Mapping[int, tuple[str, Shape | None]]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Costs by place.
+    """Costs by row.
 
     shapes  id(tensor) → (dtype, shape), open sizes open
-    costs   of the nodes whose shapes are known once `sizes` are bound
+    costs   of the rows of a node table; None where a shape is not known even with `sizes` bound
     sizes   what was assumed for open sizes: {"batch": 1}
     peak_bytes  of the values alive at one time in the main graph, in the order of its nodes, weights not counted; views count as copies
     unknown     nodes of the main graph with an output of unknown size
     """
 
     shapes: dict[int, tuple[str, Shape | None]]
-    costs: dict[NodeId, Cost]
+    costs: tuple[Cost | None, ...]
     sizes: dict[str, int]
     peak_bytes: int = 0
     unknown: int = 0
@@ -43,7 +43,7 @@ class Estimate:
     @property
     def macs(self) -> int:
         """Multiply-adds of one run."""
-        return sum(c.macs for c in self.costs.values())
+        return sum(c.macs for c in self.costs if c is not None)
 
 
 def estimate(model: Model) -> Estimate:
@@ -92,8 +92,9 @@ def _alive(model: Model, shapes: Known) -> tuple[int, int]:
     return peak, unknown
 
 
-def _costs(model: Model, shapes: Known) -> dict[NodeId, Cost]:
+def _costs(model: Model, shapes: Known) -> tuple[Cost | None, ...]:
     known: dict[int, Spec | None] = {}
+    alike: dict[Cost, Cost] = {}
 
     def spec(tensor: object) -> Spec | None:
         key = id(tensor)
@@ -101,15 +102,14 @@ def _costs(model: Model, shapes: Known) -> dict[NodeId, Cost]:
             known[key] = _spec(tensor, shapes)
         return known[key]
 
-    found = {}
-    for path, graph in graphs(model):
-        for index, node in enumerate(graph.nodes):
+    found: list[Cost | None] = []
+    for _, graph in graphs(model):
+        for node in graph.nodes:
             inputs = [spec(t) for t in node.inputs]
             fixed = [weight_of(t) is not None for t in node.inputs]
             cost = cost_of(node.op, node.attrs, inputs, [spec(t) for t in node.outputs], fixed, node.domain or "")
-            if cost is not None:
-                found[NodeId(path, index)] = cost
-    return found
+            found.append(None if cost is None else alike.setdefault(cost, cost))
+    return tuple(found)
 
 
 def _spec(tensor: object, shapes: Known) -> Spec | None:
