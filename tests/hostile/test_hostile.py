@@ -109,6 +109,7 @@ def _as_owed(verb: str, owed: str, case: Case, said: Said, where: str) -> None:
         assert said.code == 2, where
         lines = said.text.strip().splitlines()
         assert 1 <= len(lines) <= 6, where
+        assert "model.onnx" in said.text, where
         assert case.says.lower() in said.text.lower(), where
     elif owed in ("fine", "warn"):
         assert said.code == 0, where
@@ -116,7 +117,7 @@ def _as_owed(verb: str, owed: str, case: Case, said: Said, where: str) -> None:
         if verb == "inspect" and owed == "warn":
             assert re.search(r"warn|OWB\d{3}|note", said.text, re.I), where
     elif owed == "budget":
-        assert said.code == 0 or "--" in said.text, where
+        assert said.code == 0 or ("--" in said.text and "model.onnx" in said.text), where
     else:
         assert said.code in (0, 2), where
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from exec.errors import BenchError
+from exec.errors import BenchError, BudgetExceeded, ExecutionError, ExternalDataError, InvalidModel, UnsupportedOp
 from workbench.render.text import display_name
 
 
@@ -14,6 +16,15 @@ def show(error: BenchError) -> None:
     for label, text in error.parts():
         if text:
             click.echo(f"  {label:6s} {_one_line(text)}", err=True)
+
+
+_OF_A_MODEL = (BudgetExceeded, ExecutionError, ExternalDataError, InvalidModel, UnsupportedOp)
+
+
+def name_file(error: BenchError, path: str) -> None:
+    """Add the model's file to where an error in the model is, unless the error names it already."""
+    if isinstance(error, _OF_A_MODEL) and os.path.basename(path) not in str(error):
+        error.where = f"{error.where}, file {path}" if error.where else f"file {path}"
 
 
 def _one_line(text: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
+
+from exec.errors import BenchError
+from workbench.cli.failure import name_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -13,8 +17,17 @@ FORMATS = ("table", "json", "jsonl", "csv")
 
 
 def model_argument(function: F) -> F:
-    """MODEL, a path. Opening it gives our own errors, so click does not look at it."""
-    return click.argument("model", metavar="MODEL", type=click.Path())(function)
+    """MODEL, a path. Opening it gives our own errors, so click does not look at it; those of later work name it, too."""
+
+    @functools.wraps(function)
+    def command(*arguments: Any, **given: Any) -> Any:
+        try:
+            return function(*arguments, **given)
+        except BenchError as error:
+            name_file(error, given["model"])
+            raise
+
+    return click.argument("model", metavar="MODEL", type=click.Path())(cast(F, command))
 
 
 def format_options(function: F) -> F:
