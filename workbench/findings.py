@@ -69,3 +69,15 @@ def _looked(check: Check, subject: Subject) -> list[Finding]:
 
 def _matches(cls: type[Check], patterns: Sequence[str]) -> bool:
     return any(cls.code.startswith(p) for p in patterns)
+
+
+def repair(
+    model: Model, found: Findings, *, progress: Progress | None = None, cancel: Cancel | None = None
+) -> tuple[Model, tuple[str, ...]]:
+    """A model in which the rewrites that findings name were applied, verified, and those rewrites; the model itself where none is named."""
+    from passes.optimize import optimize
+
+    rules = tuple(sorted({f.fix for f in found.findings if f.fix}))
+    if not rules:
+        return model, ()
+    return optimize(model, rules, progress=progress, cancel=cancel).model, rules

@@ -164,3 +164,29 @@ def test_reading_weights_says_how_far_it_is_and_stops_when_asked_to() -> None:
             cancel=lambda: said[-1].startswith("reading"),
             progress=lambda *a: said.append(a[2]),
         )
+
+
+def test_a_fix_is_applied_verified_and_what_is_left_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = str(tmp_path / "m.onnx"), tmp_path / "fixed.onnx"
+    onnx.save(in_constant_nodes(3), source)
+    before = Path(source).read_bytes()
+    assert run(["check", source, "--select", "OWB021", "--diff"]) == 0
+    assert "Constant" in capsys.readouterr().out
+    assert not target.exists()
+    assert run(["check", source, "--select", "OWB021", "--fix", "-o", str(target), "--fail-on", "note"]) == 0
+    assert "lift-constants" in capsys.readouterr().err
+    assert not any(n.op == "Constant" for n in load(target).graph.nodes)
+    assert Path(source).read_bytes() == before
+
+
+def test_a_fix_without_a_place_is_a_usage_error(tmp_path: Path) -> None:
+    onnx.save(in_constant_nodes(1), tmp_path / "m.onnx")
+    assert run(["check", str(tmp_path / "m.onnx"), "--fix"]) == 2
+
+
+def test_what_no_rewrite_repairs_is_left(tmp_path: Path) -> None:
+    broken = np.full((4, 4), np.nan, np.float32)
+    onnx.save(with_weight(broken), tmp_path / "m.onnx")
+    fixed = tmp_path / "fixed.onnx"
+    assert run(["check", str(tmp_path / "m.onnx"), "--select", "OWB020", "--fix", "-o", str(fixed)]) == 1
+    assert fixed.exists()

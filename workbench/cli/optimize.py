@@ -84,7 +84,10 @@ def command(
     rules = load_rules(rule_files)
     chosen = list(passes) or "default"
     if dry_run:
-        report = optimizer.dry_run(opened, chosen, skip=skip, opset=opset, target=target, rules=rules)
+        with progress_bar() as progress:
+            report = optimizer.dry_run(
+                opened, chosen, skip=skip, opset=opset, target=target, rules=rules, progress=progress
+            )
         emit(report, "dry-run", report_tables(report), format)
         return 0
     feeds = (
