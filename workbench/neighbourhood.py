@@ -86,6 +86,32 @@ def picture(part: Excerpt) -> Drawing:
     return draw(boxes, part.edges)
 
 
+CELL = (7.8, 16)
+"""Pixels of a character of 13 px monospace, and of a line."""
+
+
+def to_svg(part: Excerpt) -> str:
+    """The same picture as an SVG file: every character in its cell."""
+    drawing = picture(part)
+    wide, tall = CELL
+    width, height = drawing.width * wide + 16, drawing.height * tall + 16
+    rows = "\n".join(
+        f'<text x="8" y="{8 + (k + 0.8) * tall:.1f}" textLength="{len(line) * wide:.1f}">{_escaped(line)}</text>'
+        for k, line in enumerate(drawing.lines())
+        if line
+    )
+    style = "text{font:13px ui-monospace,Menlo,Consolas,monospace;white-space:pre;fill:#1b1f24}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">\n'
+        f'<style>{style}</style><rect width="100%" height="100%" fill="#fff"/>\n{rows}\n</svg>'
+    )
+
+
+def _escaped(text: str) -> str:
+    """Text as XML takes it; blanks stay as wide as they are."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace(" ", "\u00a0")
+
+
 def to_dot(part: Excerpt) -> str:
     """Graphviz."""
     lines = ["digraph model {", "  rankdir=TB; node [shape=box, style=rounded, fontname=monospace];"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
@@ -102,3 +103,13 @@ def test_on_a_terminal_a_wide_drawing_is_cut_at_its_edge_and_said(
     narrow = capsys.readouterr()
     assert max(map(len, narrow.out.splitlines())) == 12
     assert "less -S" in narrow.err
+
+
+def test_an_svg_is_well_formed_and_shows_the_same_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(sample("digits_mobile.onnx"))
+    assert run(["graph", model, "--format", "svg"]) == 0
+    root = ElementTree.fromstring(capsys.readouterr().out)
+    assert run(["graph", model]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line]
+    texts = [(t.text or "").replace("\u00a0", " ") for t in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == shown

@@ -18,7 +18,7 @@ from workbench.cli.output import say
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "dot", "mermaid", "json"]),
+    type=click.Choice(["text", "dot", "mermaid", "svg", "json"]),
     default="text",
     show_default=True,
     help="text draws here; the others are for other tools.",
@@ -34,6 +34,8 @@ def command(model: str, around: str | None, hops: int, form: str) -> None:
         click.echo(neighbourhood.to_dot(part))
     elif form == "mermaid":
         click.echo(neighbourhood.to_mermaid(part))
+    elif form == "svg":
+        click.echo(neighbourhood.to_svg(part))
     elif form == "json":
         click.echo(to_json(part, "graph"))
     else:
