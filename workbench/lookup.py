@@ -51,11 +51,10 @@ class Lookup:
                 self.row_of = {node_id: row for row, node_id in enumerate(self.table.id)}
                 self.places = {id(node): node_id for node, node_id in zip(self.table.node, self.table.id, strict=True)}
             if known is not None:
-                costs = [known.costs.get(i) for i in self.table.id]
                 self.table = replace(
                     self.table,
-                    macs=tuple(None if c is None else c.macs for c in costs),
-                    bytes=tuple(None if c is None else c.bytes_read + c.bytes_written for c in costs),
+                    macs=tuple(None if c is None else c.macs for c in known.costs),
+                    bytes=tuple(None if c is None else c.bytes_read + c.bytes_written for c in known.costs),
                 )
             if profile is not None:
                 self.table = replace(self.table, time_ns=tuple(self._times()))

@@ -15,6 +15,7 @@ def inferred(model: Model) -> dict[int, tuple[str, Shape | None]]:
     """id(tensor) → (dtype, shape) of what nodes make; a size that is not known or long to say is None."""
     facts = Facts(model)
     found: dict[int, tuple[str, Shape | None]] = {}
+    alike: dict[tuple[str, Shape | None], tuple[str, Shape | None]] = {}  # most values look like some other one
     for path, graph in graphs(model):
         if path.startswith("function "):
             continue
@@ -22,7 +23,8 @@ def inferred(model: Model) -> dict[int, tuple[str, Shape | None]]:
             for tensor in node.outputs:
                 fact = facts.of(tensor)
                 shape = None if fact.shape is None else tuple(map(_dim, fact.shape))
-                found[id(tensor)] = (dtype_name(fact.dtype), shape)
+                look = (dtype_name(fact.dtype), shape)
+                found[id(tensor)] = alike.setdefault(look, look)
     return found
 
 

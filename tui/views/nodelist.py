@@ -31,7 +31,7 @@ class NodeList(Rows):
         self.before: Lookup | None = None
         self.lineup: Lineup | None = None
         self.rows: list[int] = []
-        self.place: dict[int, int] = {}
+        self.place: dict[int, int] | None = {}  # None where each row stands at its own number
         self.sort, self.reverse, self.measure = "order", False, "MACs"
         self.scope = ""
         self.ghosts = True
@@ -51,8 +51,8 @@ class NodeList(Rows):
             rows = self._sorted(rows)
         if not self.railed and self.lineup is not None and self.ghosts and gone:
             rows = self._with_ghosts(rows, set(gone))
-        self.rows, self.place = rows, {r: k for k, r in enumerate(rows)}
-        self.show(len(rows), self._row, self.place.get(cursor, 0) if cursor is not None else None)
+        self.rows, self.place = rows, None if rows == list(range(len(rows))) else {r: k for k, r in enumerate(rows)}
+        self.show(len(rows), self._row, (self.row_of(cursor) or 0) if cursor is not None else None)
 
     def _sorted(self, rows: list[int]) -> list[int]:
         assert self.lookup is not None
@@ -95,6 +95,8 @@ class NodeList(Rows):
 
     def row_of(self, row: int) -> int | None:
         """Where a table row stands."""
+        if self.place is None:
+            return row if 0 <= row < len(self.rows) else None
         return self.place.get(row)
 
     # ── drawing ────────────────────────────────────────────────────────────────────────────────────────────────────
