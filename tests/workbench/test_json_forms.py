@@ -30,7 +30,15 @@ COMMANDS = {
     "profile": ["profile", "{mobile}", "--runs", "3"],
     "compare": ["compare", "{mobile}", "{cnn}"],
     "diff": ["diff", "{mobile}", "{cnn}"],
+    "verify": ["verify", "{torch}", "--data", "{recorded}"],
+    "bisect": ["bisect", "{cnn}"],
+    "calibrate": ["calibrate", "{cnn}", "--samples", "2"],
+    "sensitivity": ["sensitivity", "{cnn}", "--samples", "2"],
+    "list rules": ["list", "rules"],
+    "list kernels": ["list", "kernels"],
+    "list checks": ["list", "checks"],
 }
+EXPORTS = Path(__file__).parent / "exports"
 
 
 def outline(value: Any) -> Any:
@@ -74,6 +82,7 @@ def test_a_form_stays_what_its_version_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     files = {key: str(sample(f"digits_{key}.onnx")) for key in ("cnn", "mobile", "fragile", "control")}
+    files |= {"torch": str(EXPORTS / "torch_script.onnx"), "recorded": str(EXPORTS / "torch_script.npz")}
     words = [part.format(**files) for part in COMMANDS[name]]
     run(words if "--format" in words else [*words, "--json"])
     found = outline(json.loads(capsys.readouterr().out))
