@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from exec.arrays import Value
     from exec.progress import Progress
     from exec.timing import Profile
+    from workbench.runnable import Lost
 
 
 @click.command()
@@ -95,8 +97,9 @@ def command(
 ) -> int:  # fmt: skip
     """Time every node of MODEL: median, share, FLOP/s, what limits it; the sum of the nodes against the wall.
 
-    One thread unless asked; a busy machine is said, and its times are not kept as a baseline. Without --inputs, valid ones are generated from the seed. Exit 0; 1 if a node
-    or the whole is slower than its --baseline allows; 2 if the machine is too busy to judge or to --save.
+    One thread unless asked; a busy machine is said, and its times are not kept as a baseline. Without --inputs, valid ones are generated
+    from the seed. A node without a kernel is left out and said; what it makes is generated, too. Exit 0; 1 if a node or the whole is
+    slower than its --baseline allows; 2 if the machine is too busy to judge or to --save.
     """
     import workbench
     from workbench import feeding, slowdown
@@ -104,6 +107,11 @@ def command(
     from workbench.render.profiling import profile_tables
 
     opened = workbench.load(model)
+    lost: Sequence[Lost] = ()
+    if engine == "embedded" and not source:
+        from workbench.runnable import runnable
+
+        opened, lost = runnable(opened)
     if source:
         from exec.engines.imported import imported
 
@@ -117,6 +125,7 @@ def command(
                 opened, engine, threads=threads, kernels=kernels, fuse=fuse, ort_library=ort_library
             )
             result = measured(session, feeds.values, runs, seconds, wait, progress)
+        result = replace(result, notes=(*result.notes, *(f"not measured: {n.node}: {n.reason}" for n in lost)))
     if trace:
         from exec.chrome_trace import chrome_trace
 
