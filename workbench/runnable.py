@@ -26,7 +26,8 @@ def runnable(model: Model) -> tuple[Model, tuple[Lost, ...]]:
     Raises `UnsupportedOp` where nothing is left.
     """
     local = {(f.domain, f.name) for f in model.functions}
-    without = {id(n): missing for n in model.graph.nodes if (missing := _missing(n, model, local))}
+    ways: dict[tuple[str, str], str] = {}
+    without = {id(n): missing for n in model.graph.nodes if (missing := _missing(n, model, local, ways))}
     if not without:
         return model, ()
     shapes = inferred(model)
@@ -58,12 +59,16 @@ def runnable(model: Model) -> tuple[Model, tuple[Lost, ...]]:
     return extract(model, starts, ends), tuple(lost)
 
 
-def _missing(node: Node, model: Model, local: set[tuple[str, str]]) -> str:
-    """The operator that has no kernel, the node's own or one inside it."""
+def _missing(node: Node, model: Model, local: set[tuple[str, str]], ways: dict[tuple[str, str], str]) -> str:
+    """The operator that has no kernel, the node's own or one inside it; `ways` remembers what was looked up."""
     for part in (node, *(n for graph in subgraphs_of(node) for n in graph.nodes)):
         domain = part.domain or ""
         opset = model.opsets.get(domain, 1)
-        if (domain, part.op) not in local and how(part.op, domain, opset) == "none":
+        if (domain, part.op) in local:
+            continue
+        if (domain, part.op) not in ways:
+            ways[domain, part.op] = how(part.op, domain, opset)
+        if ways[domain, part.op] == "none":
             return f"{domain or 'ai.onnx'}::{part.op}, opset {opset}"
     return ""
 
