@@ -61,10 +61,11 @@ def one_hot(indices: Array, depth: Array, values: Array, /, *, axis: int = -1) -
 
 
 def _one_hot(at: Array, count: int, values: Array, axis: int) -> Array:
-    axis %= at.ndim + 1
-    fitting((*at.shape, count), np.intp)
-    line = np.arange(count).reshape((count,) + (1,) * (at.ndim - axis))
-    return np.asarray(np.take(values, (np.expand_dims(at, axis) == line).astype(np.intp)))
+    rows = np.full(fitting((at.size, max(count, 0)), values.dtype), values[0], values.dtype)
+    places = at.reshape(-1)
+    inside = np.flatnonzero((places >= 0) & (places < count))
+    rows[inside, places[inside]] = values[1]
+    return np.moveaxis(rows.reshape(*at.shape, rows.shape[1]), -1, axis % (at.ndim + 1))
 
 
 @kernel("Trilu", since=14)
