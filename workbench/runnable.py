@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +27,8 @@ def runnable(model: Model) -> tuple[Model, tuple[Lost, ...]]:
     Raises `UnsupportedOp` where nothing is left.
     """
     local = {(f.domain, f.name) for f in model.functions}
-    ways: dict[tuple[str, str], str] = {}
-    without = {id(n): missing for n in model.graph.nodes if (missing := _missing(n, model, local, ways))}
+    opsets, ways = dict(model.opsets), dict.fromkeys(local, "local")
+    without = {id(n): missing for n in model.graph.nodes if (missing := _missing(n, opsets, ways))}
     if not without:
         return model, ()
     shapes = inferred(model)
@@ -59,13 +60,11 @@ def runnable(model: Model) -> tuple[Model, tuple[Lost, ...]]:
     return extract(model, starts, ends), tuple(lost)
 
 
-def _missing(node: Node, model: Model, local: set[tuple[str, str]], ways: dict[tuple[str, str], str]) -> str:
+def _missing(node: Node, opsets: Mapping[str, int], ways: dict[tuple[str, str], str]) -> str:
     """The operator that has no kernel, the node's own or one inside it; `ways` remembers what was looked up."""
     for part in (node, *(n for graph in subgraphs_of(node) for n in graph.nodes)):
         domain = part.domain or ""
-        opset = model.opsets.get(domain, 1)
-        if (domain, part.op) in local:
-            continue
+        opset = opsets.get(domain, 1)
         if (domain, part.op) not in ways:
             ways[domain, part.op] = how(part.op, domain, opset)
         if ways[domain, part.op] == "none":

@@ -41,7 +41,6 @@ def command(
     Nothing runs and no weight is read, so this is quick on any size. Exit 0; 1 if a figure grew beyond its baseline.
     """
     import workbench
-    from workbench import baseline as kept
     from workbench.render.cards import card_tables
 
     opened = workbench.load(model)
@@ -52,6 +51,10 @@ def command(
         opened = set_dims(opened, parse_dims(dims))
     card = workbench.inspect(opened, work=True if dims and work is None else work)
     emit(card, "summary", card_tables(card), format)
+    if not (save_baseline or baseline):
+        return 0
+    from workbench import baseline as kept
+
     figures = {
         "nodes": card.nodes,
         "constant_nodes": card.constant_nodes,

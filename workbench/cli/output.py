@@ -32,6 +32,12 @@ def emit(result: Any, kind: str, tables: Sequence[Table], form: str) -> None:
         from workbench.render.csv import to_csv
 
         click.echo(to_csv(tables[-1]), nl=False)
+    elif not sys.stdout.isatty():
+        from workbench.render import plain
+        from workbench.render.layout import piped_width
+
+        for k, table in enumerate(tables):
+            click.echo("\n" * bool(k) + "\n".join(plain.lines(table, piped_width())))
     else:
         from workbench.render.console import console, draw
 

@@ -53,13 +53,15 @@ def node_rows_table(table: NodeTable, rows: Sequence[int], found: int, wanted: S
 def tensor_table(rows: Sequence[TensorRow], stats: Sequence[TensorStats | None], found: int, total: int) -> Table:
     """Weights with their statistics where they were computed."""
     columns: tuple[Column, ...] = (
-        Column("name", "name", "name"), Column("dtype", "dtype"), Column("shape", "shape", "shape"), Column("weight_bytes", "bytes", "bytes"), Column("readers", "read by", "count"),
+        Column("name", "name", "name"), Column("dtype", "dtype", spare=2), Column("shape", "shape", "shape"), Column("weight_bytes", "bytes", "bytes", spare=3),
+        Column("readers", "read by", "count", spare=8),
     )  # fmt: skip
     data: list[tuple[Any, ...]] = [(r.name, r.dtype, r.shape, r.weight_bytes, len(r.readers)) for r in rows]
     if stats:
         columns = (
-            *columns, Column("min", "min", "number"), Column("max", "max", "number"), Column("mean", "mean", "number"), Column("std", "std", "number"),
-            Column("zeros", "zeros", "count"), Column("nonfinite", "NaN, inf", "count"), Column("int8_db", "int8", "db"), Column("channel_db", "per row", "db"),
+            *columns, Column("min", "min", "number"), Column("max", "max", "number"), Column("mean", "mean", "number", spare=6),
+            Column("std", "std", "number", spare=5),
+            Column("zeros", "zeros", "count", spare=7), Column("nonfinite", "NaN, inf", "count", spare=4), Column("int8_db", "int8", "db"), Column("channel_db", "per row", "db"),
         )  # fmt: skip
         empty = (None,) * 8
         data = [
