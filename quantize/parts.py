@@ -19,9 +19,19 @@ STRETCH_BYTES = 8 << 20
 
 
 def run(
-    model: Model, samples: Sequence[Sample], wanted: Sequence[str], *, cancel: Cancel | None = None
+    model: Model,
+    samples: Sequence[Sample],
+    wanted: Sequence[str],
+    *,
+    at_once: bool = False,
+    cancel: Cancel | None = None,
 ) -> list[dict[str, Value]]:
-    """The values `wanted` of every sample."""
+    """The values `wanted` of every sample.
+
+    at_once  in one stretch: faster, for many models one after the other
+    """
+    if at_once:
+        return _whole(model, samples, wanted, cancel)
     work = model.copy()
     toposort(work.graph)
     stretches = _stretches(work.graph)

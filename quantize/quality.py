@@ -93,30 +93,32 @@ def decibels(signal: float, noise: float) -> float:
 class Judge:
     """Expected outputs of some samples, and what another model makes of them.
 
-    wanted  value compared → name in the report; by default the outputs, or what a last Softmax is made of
+    wanted   value compared → name in the report; by default the outputs, or what a last Softmax is made of
+    at_once  see `parts.run`: for many models
     """
 
     samples: Sequence[Sample]
     wanted: Mapping[str, str]
     choices: frozenset[str]
+    at_once: bool = False
     expected: list[dict[str, Value]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, model: Model, samples: Iterable[Sample], *, logits: bool = False) -> Judge:
+    def of(cls, model: Model, samples: Iterable[Sample], *, logits: bool = False, at_once: bool = False) -> Judge:
         """Run the float model on `samples`.
 
         logits  compare before a last Softmax: behind it a single decided position hides all others
         """
         kept = list(samples)
         wanted = {(_before(o) if logits else o.name): o.name for o in model.graph.outputs}
-        judge = cls(kept, wanted, frozenset(o.name for o in model.graph.outputs if _is_choice(o)))
-        judge.expected = run(model, kept, list(wanted))
+        judge = cls(kept, wanted, frozenset(o.name for o in model.graph.outputs if _is_choice(o)), at_once)
+        judge.expected = run(model, kept, list(wanted), at_once=at_once)
         return judge
 
     def outputs(self, model: Model, *, cancel: Cancel | None = None) -> tuple[OutputQuality, ...]:
         """Run `model` on the same samples."""
         tallies: dict[str, Tally] = {}
-        found = run(model, self.samples, list(self.wanted), cancel=cancel)
+        found = run(model, self.samples, list(self.wanted), at_once=self.at_once, cancel=cancel)
         for got, expected in zip(found, self.expected, strict=True):
             for name, want in expected.items():
                 value = got[name]

@@ -198,6 +198,7 @@ def lost(model: Model, outputs: Sequence[OutputQuality], mode: str) -> list[Find
 def _static(
     model: Model, data: Any, options: Options, given: str, format: str, target: Any, opset: int | None, findings: list[Finding], progress: Progress | None, cancel: Cancel | None
 ) -> Work:  # fmt: skip
+    began = perf_counter()
     goal = None if target is None else target_of(target)
     float_model = prepared(model, opset, options, findings, progress, cancel)
     samples = samples_of(float_model, data)
@@ -211,9 +212,9 @@ def _static(
         built = build(measured)
     else:
         # the last of the kept samples are not searched with: the report judges by them
-        judge = Judge.of(float_model, kept[:JUDGED], logits=True)
-        held = Judge.of(float_model, kept[JUDGED:], logits=True) if len(kept) > JUDGED else None
-        found = Search(measured, judge, goal, held, progress, cancel).run()
+        judge = Judge.of(float_model, kept[:JUDGED], logits=True, at_once=True)
+        held = Judge.of(float_model, kept[JUDGED:], logits=True, at_once=True) if len(kept) > JUDGED else None
+        found = Search(measured, judge, goal, held, progress, cancel, began).run()
         built, points, kept = found.built, found.points, kept[JUDGED:] or kept
         if not found.reached:
             hint = "a lower target, other data, or a repair; the best mix found is kept"

@@ -19,7 +19,7 @@ from exec.ir import Model
 from exec.progress import Cancel, Progress, report
 from quantize.choose import Choice
 from quantize.filling import converted
-from quantize.latency import Stopwatch
+from quantize.latency import Stopwatch, engine_name
 from quantize.placement import JOINED
 from quantize.quality import Judge
 from quantize.report import SearchPoint
@@ -36,6 +36,7 @@ MOST_REMOVED, LOOKED_AT = (
     32,
     12,
 )  # nodes taken out of the preset's choice one by one; the noisiest that are compared at each step
+MOST_TIMED, TIMING_SECONDS = 8, 8.0  # mixes that are timed before one is chosen, and for how long
 BREAK_EVEN = 24.0  # multiply-adds per element moved at which int8 neither saves nor costs time (measured, AVX512-VNNI)
 
 
@@ -46,7 +47,7 @@ class Target:
     db       SQNR of the worst output (before a last Softmax), with as few multiply-adds in float as possible
     metric   a function of the model, larger is better: at most `drop` below the float model's, or at least `least`
     latency  time as a share of the float model's, with as little noise as possible; measured in onnxruntime where it is installed
-    seconds  after which the best found so far is taken
+    seconds  after which the best found so far is taken; the calibration counts, choosing among what was found comes on top
     """
 
     db: float | None = None
@@ -54,7 +55,7 @@ class Target:
     latency: float | None = None
     drop: float = 0.005
     least: float | None = None
-    seconds: float = 45.0
+    seconds: float = 40.0
 
 
 def target_of(given: Any) -> Target:
@@ -96,6 +97,7 @@ class Search:
 
     judge  of the samples that are searched with
     held   of samples that are not: a mix counts when it holds there too
+    began  when the clock of the target's seconds started: the calibration before counts
     """
 
     measured: Measured
@@ -104,9 +106,9 @@ class Search:
     held: Judge | None = None
     progress: Progress | None = None
     cancel: Cancel | None = None
+    began: float = field(default_factory=perf_counter)
     points: list[SearchPoint] = field(default_factory=list)
     best: SearchPoint | None = None
-    _began: float = field(default_factory=perf_counter)
     _goal: float = 0.0
     _watch: Stopwatch | None = None
     _built: Built | None = None
@@ -178,10 +180,10 @@ class Search:
             self._goal = (target.db or 0.0) + MARGIN_DB
 
     def _stop(self) -> bool:
-        return perf_counter() - self._began > self.target.seconds or (self.cancel is not None and self.cancel())
+        return perf_counter() - self.began > self.target.seconds or (self.cancel is not None and self.cancel())
 
     def _half_over(self) -> bool:
-        return perf_counter() - self._began > self.target.seconds / 2
+        return perf_counter() - self.began > self.target.seconds / 2
 
     def _bisect(self, order: Sequence[str]) -> None:
         """Find the longest prefix that is good enough (for a latency: the shortest that is fast enough)."""
@@ -240,9 +242,9 @@ class Search:
         return Searched(build(self.measured, names), names, reached, tuple(self.points), stopped)
 
     def _holding(self, wanted: float) -> tuple[SearchPoint, bool]:
-        """The mix with the most work in 8 bits that meets the target on the held-back samples too; else the best there."""
+        """The fastest mix that meets the target on the held-back samples too; else the best there."""
         assert self.best is not None
-        candidates = sorted((p for p in self.points if p.met), key=lambda p: -self._saved(p.nodes)) or [self.best]
+        candidates = self._by_time([p for p in self.points if p.met]) or [self.best]
         judged: list[tuple[float, SearchPoint]] = []
         for point in candidates:
             held = (
@@ -255,6 +257,26 @@ class Search:
             judged.append((held, point))
         db, best = max(judged, key=lambda pair: pair[0])
         return best, min(db, best.db) >= wanted
+
+    def _by_time(self, points: Sequence[SearchPoint]) -> list[SearchPoint]:
+        """Mixes, the fastest first: by what they save in multiply-adds, those that save most as measured.
+
+        One float node between two in 8 bits can cost more than it spares: only the clock tells. Without onnxruntime there is no such clock.
+        """
+        order = sorted(points, key=lambda p: -self._saved(p.nodes))
+        if engine_name() != "onnxruntime" or len(order) < 2:
+            return order
+        watch = Stopwatch(self.measured.model, self.judge.samples[0])
+        until = max(perf_counter(), self.began + self.target.seconds) + TIMING_SECONDS
+        timed: list[SearchPoint] = []
+        for point in order[:MOST_TIMED]:
+            if timed and perf_counter() > until:
+                break
+            report(self.progress, len(timed), MOST_TIMED, f"timing {len(point.nodes)} nodes in 8 bits")
+            ratio = watch.ratio(build(self.measured, point.nodes, halves=False).model)
+            timed.append(replace(point, latency=ratio))
+            self.points[self.points.index(point)] = timed[-1]
+        return [*sorted(timed, key=lambda p: p.latency or math.inf), *order[len(timed) :]]
 
 
 def gain_of(choice: Choice) -> float:

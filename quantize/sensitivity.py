@@ -74,7 +74,7 @@ def sensitivity(
     work = prepared(model, None, options, [], progress, cancel)
     samples = samples_of(work, data)
     measured = measure(work, samples, options, every=True, keep=judged, progress=progress, cancel=cancel)
-    judge = Judge.of(work, measured.calibration.kept, logits=True)
+    judge = Judge.of(work, measured.calibration.kept, logits=True, at_once=True)
     nodes = ranked(measured, judge, progress=progress, cancel=cancel)
     whole = judge.sqnr_db(build(measured, halves=False).model, cancel=cancel)
     return Sensitivity(nodes, whole, len(judge.samples), samples.source, perf_counter() - began)
