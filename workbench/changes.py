@@ -40,4 +40,11 @@ def gather(
     comparison = compare(before, after, given, progress=progress, cancel=cancel)
     first = profile(before, given, runs, engine=engine, progress=progress, cancel=cancel)
     second = profile(after, own, runs, engine=engine, progress=progress, cancel=cancel)
-    return ChangeReport(inspect(before), inspect(after), diff(before, after), comparison, (first, second), engine)
+    return ChangeReport(
+        inspect(before),
+        inspect(after),
+        diff(before, after, progress=progress, cancel=cancel),
+        comparison,
+        (first, second),
+        engine,
+    )

@@ -84,6 +84,14 @@ def test_equal_weights_are_told_once_each_and_nearly_equal_ones_are_not() -> Non
     assert not found(other, "OWB023")
 
 
+def test_a_large_weight_of_one_number_is_found_and_one_that_differs_at_its_end_is_not() -> None:
+    values = np.full((600, 512), -2.5, np.float32)
+    assert found(with_weight(values), "OWB024") == [("weight w0", "-2.5, 1,228,800 bytes; read by n0")]
+    values[-1, -1] = 0
+    assert not found(with_weight(values), "OWB024")
+    assert not found(with_weight(np.ones(100, np.float32)), "OWB024")
+
+
 def test_weights_in_constant_nodes_are_one_note_however_many(tmp_path: Path) -> None:
     model = in_constant_nodes(20)
     assert found(model, "OWB021") == [

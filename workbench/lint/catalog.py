@@ -18,6 +18,7 @@ from workbench.lint.nonfinite_weights import NonfiniteWeights
 from workbench.lint.old_opset import OldOpset
 from workbench.lint.quantization_scales import QuantizationScales
 from workbench.lint.training_mode import TrainingMode
+from workbench.lint.uniform_weights import UniformWeights
 
 CHECKS: tuple[type[Check], ...] = (
     FileNotes,
@@ -26,6 +27,7 @@ CHECKS: tuple[type[Check], ...] = (
     ConstantNodes,
     Denormals,
     DuplicateWeights,
+    UniformWeights,
     DeadNodes,
     NodeNames,
     AnonymousDims,
