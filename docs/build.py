@@ -1,4 +1,4 @@
-"""Write the pages that come from code: docs/commands.md, docs/passes.md, docs/checks.md. `--check` fails when one is not fresh."""
+"""Write the pages that come from code: docs/commands.md, docs/passes.md, docs/checks.md, docs/findings.md. `--check` fails when one is not fresh."""
 
 from __future__ import annotations
 
@@ -63,7 +63,17 @@ def checks() -> str:
     return "\n".join(out)
 
 
-PAGES = {"commands.md": commands, "passes.md": passes, "checks.md": checks}
+def findings() -> str:
+    """Every finding of `owb quantize`."""
+    from quantize.findings import PAGES as TITLES
+    from quantize.pages import page
+
+    out = [HEAD + "# Findings of a quantization\n\n`owb explain CODE` prints the same.\n"]
+    out += [f"## {code} {TITLES[code]}\n\n```text\n{page(code)}\n```\n" for code in sorted(TITLES)]
+    return "\n".join(out)
+
+
+PAGES = {"commands.md": commands, "passes.md": passes, "checks.md": checks, "findings.md": findings}
 
 
 def main(arguments: list[str]) -> int:

@@ -19,7 +19,6 @@ PAGES = {
     "Q012": "sentinels left out of a range",
     "Q013": "a range never seen",
     "Q014": "ranges differ wildly within a Concat",
-    "Q015": "samples split",
     "Q016": "images without a mean",
     "Q017": "judged on generated inputs",
     "Q020": "bias kept float",

@@ -15,6 +15,7 @@ def explain(name: str) -> str:
     """The page as text; raises `OptionError` with near names when nothing is called that."""
     from passes import catalog
     from quantize.findings import PAGES
+    from quantize.pages import page
     from workbench.lint.catalog import BY_CODE
 
     rules = catalog.rules()
@@ -25,9 +26,7 @@ def explain(name: str) -> str:
         fix = f"\n\nfix    owb optimize --passes {cls.fix}" if cls.fix else ""
         return f"{cls.code}  {cls.title}  ({cls.level})\n\n{inspect.cleandoc(cls.__doc__ or '')}{fix}"
     if name.upper() in PAGES:
-        return (
-            f"{name.upper()}  {PAGES[name.upper()]}\n\nA finding of `owb quantize`; its row says where, and what to do."
-        )
+        return f"{name.upper()}  {PAGES[name.upper()]}\n\n{page(name.upper())}"
     kinds = {c.kind: c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, BenchError)}
     if name in kinds:
         line = next((row for row in (errors.__doc__ or "").splitlines() if kinds[name].__name__ in row), "")
