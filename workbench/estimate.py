@@ -11,11 +11,8 @@ import numpy as np
 from exec.cost import Cost, cost_of
 from exec.dtypes import BY_CODE
 from exec.errors import BenchError
-from exec.feeds import make_feeds
 from exec.ir import Constant, Model, no_gc, reads
 from exec.specs import Spec
-from passes.convert.weights import inputs_to_weights, overridable
-from workbench.editing import set_dims
 from workbench.nodes import Shape, graphs, weight_of
 from workbench.shapes import inferred
 
@@ -50,9 +47,17 @@ def estimate(model: Model) -> Estimate:
     """Infer every shape of `model` and count what each node does; inputs that need not be fed have their defaults."""
     with no_gc():
         shapes = inferred(model)
-        bound = inputs_to_weights(model) if overridable(model) else model
+        bound = model
         sizes: dict[str, int] = {}
+        # what binds inputs is loaded only where there is something to bind: most of a short command's time is imports
+        if any(getattr(t, "default", None) is not None for t in model.graph.inputs):
+            from passes.convert.weights import inputs_to_weights
+
+            bound = inputs_to_weights(model)
         if any(not isinstance(d, int) for t in model.inputs for d in t.shape or ()):
+            from exec.feeds import make_feeds
+            from workbench.editing import set_dims
+
             with contextlib.suppress(BenchError):  # what is known without sizes is still known
                 assumed = dict(make_feeds(model, check=False, count=0).sizes)
                 open_dims = [(f"{t.name}:{k}", d) for t in model.inputs for k, d in enumerate(t.shape or ())]
