@@ -50,11 +50,21 @@ def passes() -> str:
     return "\n".join(out)
 
 
+LEVELS = """| level | means | `owb check` |
+|---|---|---|
+| error | it is wrong: it fails, or computes what was not meant | exit 1 |
+| warning | it is likely to hurt: it fails or is slow in some runtimes | exit 1 |
+| note | good to know, wrong nowhere | exit 0 |
+
+`--fail-on` moves the line. `--fix -o FILE` applies the rewrites that findings name, verified, and `--diff` shows them.
+"""
+
+
 def checks() -> str:
     """Every check's page."""
     from workbench.lint.catalog import CHECKS
 
-    out = [HEAD + "# Checks\n"]
+    out = [HEAD + "# Checks\n\n" + LEVELS]
     for cls in CHECKS:
         fix = f"\nRepaired by `owb optimize --passes {cls.fix}`.\n" if cls.fix else ""
         out.append(
