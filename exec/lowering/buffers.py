@@ -29,12 +29,15 @@ def _shadow_region(nbytes: int) -> Array:
 
 
 class Buffer:
-    """A stretch of the arena, from the first step that writes it to the last that touches it."""
+    """A stretch of the arena, from the first step that writes it to the last that touches it.
 
-    __slots__ = ("birth", "death", "nbytes", "numbers", "offset", "region")
+    end     bytes its values take; nbytes, those it occupies: a reader may have asked for room behind them
+    """
+
+    __slots__ = ("birth", "death", "end", "nbytes", "numbers", "offset", "region")
 
     def __init__(self, nbytes: int) -> None:
-        self.nbytes = max(nbytes, 1)
+        self.end = self.nbytes = max(nbytes, 1)
         self.region = _shadow_region(self.nbytes)
         self.birth, self.death, self.offset = -1, -1, -1
         self.numbers: list[int] = []
@@ -103,6 +106,19 @@ class Slot:
     def view(self, array: Array) -> Slot:
         """The slot of `array`, which must be a view on this one's."""
         return Slot(array, self.buffer)
+
+    def longer(self, rows: int) -> Slot | None:
+        """This value and `rows` more along its first axis, in room behind its buffer's values; None where there cannot be any."""
+        buffer, array = self.buffer, self.array
+        if buffer is None or not self.contiguous or not self.size:
+            return None
+        start = array.__array_interface__["data"][0] - buffer.region.__array_interface__["data"][0]
+        shape = (self.shape[0] + rows, *self.shape[1:])
+        nbytes = start + array.nbytes // self.shape[0] * shape[0]
+        if start + array.nbytes != buffer.end or nbytes > buffer.region.nbytes:
+            return None
+        buffer.nbytes = max(buffer.nbytes, nbytes)
+        return Slot(np.ndarray(shape, array.dtype, buffer.region, start), buffer)
 
     def bound(self, arena: Array) -> Array:
         """The real array."""

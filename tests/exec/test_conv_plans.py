@@ -292,3 +292,17 @@ def test_products_cut_for_small_matrix_kernels(
     assert operands
     assert all(math.prod(a.shape[-2:]) * b.shape[-1] <= skinny.SMALL for a, b in operands)
     agree(model, feeds, kernels=("numpy",), fuse=(True,))
+
+
+def test_the_ones_behind_an_input_touch_nobody_elses_memory(proto: Any, agree: Any) -> None:
+    """The bias is a row of ones behind the values of an input: alone, shared by two readers, and inside a Concat."""
+    text = """g (float[1, 8, 9, 9] x, float[1, 8, 9, 9] z) => (float[N, C, H, W] y, float[1, 8, 9, 9] a)
+        { a = Relu(x) b = Sigmoid(z) c = Concat<axis = 1>(a, b)
+          p = Conv(c, u, s) q = Conv(b, v, s) r = Conv(a, v, s) t = Conv(b, w, s) y = Concat<axis = 1>(p, q, r, t) }"""
+    rng = np.random.default_rng(0)
+    weights = {n: rng.normal(size=(6, i, 1, 1)).astype("f") for n, i in (("u", 16), ("v", 8), ("w", 8))}
+    feeds = {n: rng.normal(size=(1, 8, 9, 9)).astype("f") for n in ("x", "z")}
+    model = proto(text, s=rng.normal(size=6).astype("f"), **weights)
+    with Session(load(model), kernels="numpy").ready(feeds) as (plan, _):
+        assert any(getattr(getattr(step, "func", None), "__name__", "") == "fill" for step in plan.steps)
+    agree(model, feeds)

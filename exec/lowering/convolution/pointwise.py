@@ -14,11 +14,16 @@ from exec.lowering.shallow import multiply
 
 
 def pointwise(b: Builder, c: Convolution) -> None:
-    """out[n, group] = W[group]·x[n, group], then the bias in place."""
+    """out[n, group] = W[group]·x[n, group]; the bias is one more input channel, of ones, or added in place."""
     (n, channels), group = c.x.shape[:2], c.group
     outputs, places = c.out.shape[1], math.prod(c.g.out)
     x = b.shaped(c.x, (n, group, channels // group, places))
     out = c.out.view(c.out.array.reshape(n, group, outputs // group, places))
+    longer = x.view(x.array[0, 0]).longer(1) if c.bias is not None and n == group == 1 else None
+    if longer is not None:
+        weights = b.constant(matrices(b, c, biased=True)[0])
+        b.emit(partial(_with_ones, b.threads), out.view(out.array[0, 0]), weights, longer)
+        return
     widens = c.bias is not None and channels * WIDENS <= outputs
     weights = b.constant(matrices(b, c, biased=widens))
     if widens:
@@ -44,6 +49,11 @@ def matrices(b: Builder, c: Convolution, *, biased: bool) -> Array:
 
     packed: Array = b.packs.get(c.source, ("rows", c.group, None if bias is None else bias.tobytes()), make)
     return packed
+
+
+def _with_ones(threads: int, out: Array, weights: Array, x: Array) -> list[Step]:
+    """One row of ones behind the input's, in its buffer: filling it is a fraction of a pass over the output for the bias."""
+    return [partial(x[-1].fill, 1), *multiply(weights, x, out, threads)]
 
 
 def _widening(threads: int, out: Array, weights: Array, x: Array, room: Array) -> list[Step]:
