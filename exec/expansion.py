@@ -10,16 +10,19 @@ from typing import Any
 
 import onnx_graphsurgeon as gs
 
+from exec.budget import default_limits, exceeded
 from exec.errors import InvalidModel
 
 Key = tuple[str, str, str]
 
 
 def expanded_nodes(graph: Any, functions: Mapping[Key, Any], key_of: Any) -> int:
-    """Nodes of `graph` with its subgraphs and calls expanded; raises InvalidModel for a function that calls itself.
+    """Nodes of `graph` with its subgraphs and calls expanded; raises InvalidModel for a function that calls itself,
+    BudgetExceeded for calls in each other deeper than the limit.
 
     functions  by (domain, name, overload); `key_of(domain, name, overload)` makes such a key
     """
+    depth = default_limits().depth
     counted: dict[Key, int] = {}
     open_calls: list[Key] = []
 
@@ -39,6 +42,8 @@ def expanded_nodes(graph: Any, functions: Mapping[Key, Any], key_of: Any) -> int
         if key in open_calls:
             chain = " → ".join(name for _, name, _ in (*open_calls, key))
             raise InvalidModel(f"function {key[0]}::{key[1]} calls itself", chain)
+        if depth is not None and len(open_calls) >= depth:
+            raise exceeded("depth", f"{depth + 1}", f"{depth}", f"function {key[0]}::{key[1]}")
         if key not in counted:
             open_calls.append(key)
             counted[key] = count(functions[key].nodes)

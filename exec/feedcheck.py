@@ -25,7 +25,7 @@ def check_feeds(
     optional  names that have a default (overridable initializers)
     weights   what the graph's metadata say under `WEIGHTS`
     """
-    names = [t.name for t in inputs]
+    names = dict.fromkeys(t.name for t in inputs)
     for name in feeds:
         if name not in names:
             if json.dumps(name, ensure_ascii=False) in weights:

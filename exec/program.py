@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx
 import onnx_graphsurgeon as gs
 from onnx import numpy_helper
 
-from exec.arrays import Array, Value
+from exec.arrays import Value
 from exec.errors import InvalidModel, UnsupportedOp
 from exec.ir import Opaque
 
@@ -359,24 +358,13 @@ def attribute_value(value: Any, node: Any) -> Any:
 def _opaque_value(value: Opaque, node: Any) -> Any:
     proto = value.proto
     if value.kind == "SPARSE_TENSOR":
-        return dense(proto.sparse_tensor)
+        return proto.sparse_tensor
     if value.kind == "TENSORS":
         return [numpy_helper.to_array(t) for t in proto.tensors]
     if value.kind == "TYPE_PROTO":
         return proto.tp
     what = f"attribute '{proto.name}' of type {value.kind} is not run"
     raise UnsupportedOp(what, where=f"node {node.name or node.op}")
-
-
-def dense(sparse: onnx.SparseTensorProto) -> Array:
-    """A sparse tensor with its zeros; indices are linear, or one row of coordinates per value."""
-    values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
-    result = np.zeros(tuple(sparse.dims), values.dtype)
-    if indices.ndim == 1:
-        result.reshape(-1)[indices] = values
-    else:
-        result[tuple(indices.T)] = values
-    return result
 
 
 def body_opsets(body: Any) -> dict[str, int]:

@@ -18,7 +18,7 @@ from exec.ir.elements import make_constant
 from exec.ir.names import set_text, text, to_bytes
 from exec.ir.opaque import Opaque
 from exec.ir.opsets import schema_of
-from exec.ir.tensorcheck import check_tensor
+from exec.ir.tensorcheck import check_sparse, check_tensor
 from exec.ir.tensors import in_attributes
 from exec.ir.weights import Weight
 
@@ -40,8 +40,14 @@ def import_attribute(proto: Any, importer: Importer, scope: Scope | None, earlie
     """The Python value of an attribute; `earlier` is the value of one of the same name before it in `node`."""
     value = _value_of(proto, importer, scope, earlier, node)
     if importer.checks and isinstance(value, Opaque):
+        place = f"attribute {text(proto.name)!r}"
+        if value.kind == "SPARSE_TENSOR":
+            check_sparse(proto.sparse_tensor, importer.store, importer.findings, place)
+            return value
+        for sparse in proto.sparse_tensors:
+            check_sparse(sparse, importer.store, importer.findings, place)
         for tensor, _ in in_attributes([proto]):
-            check_tensor(tensor, importer.store, importer.findings, f"attribute {text(proto.name)!r}: tensor")
+            check_tensor(tensor, importer.store, importer.findings, f"{place}: tensor")
     return value
 
 

@@ -19,6 +19,7 @@ MOST_NODES = 5_000
 MOST_LEVELS = 4
 _ENTRY = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<name>.*?))?\): \[\w+\] (?P<said>[^\n]*)")
 _NOT_PROVEN = re.compile(r"Inference error|external|instead is null|[Dd]ata size|parse|not yet|[Uu]nsupported")
+_OTHER_KIND = re.compile(r"unsupported type: (?:seq|map|optional)\(|typestr: S, has unsupported type: tensor\(")
 _DECLARED = re.compile(r"existing (?:elem type|shape)")
 _GRAPH = onnx.AttributeProto.GRAPH
 
@@ -54,7 +55,7 @@ def check_inference(data: bytes, findings: Findings) -> None:
         where = f"node {printable(name or op)!r}" if name or op else "model"
         if _DECLARED.search(said):
             findings.note("declared-otherwise", where, f"what is declared does not follow from its inputs: {said}")
-        elif op and not _NOT_PROVEN.search(said):
+        elif op and (_OTHER_KIND.search(said) or not _NOT_PROVEN.search(said)):
             findings.error("impossible", where, f"{printable(op)} cannot have these inputs: {said}")
 
 
@@ -64,7 +65,8 @@ def _entries(text: str) -> Iterator[tuple[str, str, str]]:
         found = True
         yield match["op"], match["name"] or "", printable(match["said"].strip())
     if not found:
-        yield "", "", printable(text.partition("] ")[2].partition("\n")[0].strip() or text)
+        other = _OTHER_KIND.search(text) and re.search(r"op_type:([^,)]*)", text)
+        yield other[1] if other else "", "", printable(text.partition("] ")[2].partition("\n")[0].strip() or text)
 
 
 def _ends(graph: onnx.GraphProto) -> bool:

@@ -105,6 +105,8 @@ class Importer:
         self._initializers(proto, scope, records, hide=self.hides_defaults and outer is None)
         self._infos(proto.input, scope, records.inputs, declare="input")
         graph.inputs = [entry.tensor for entry in records.inputs if isinstance(entry.tensor, Variable)]
+        if self.checks:
+            self._check_defaults(proto)
         scope.sources.update(scope.names)
         protos = list(proto.node)
         self._declare_outputs(protos, scope)
@@ -158,6 +160,10 @@ class Importer:
         function.inputs = [scope.names[name] for name in inputs]
         function.nodes = [self.node(item, scope) for item in protos]
         function.outputs = [self._value(name, scope) for name in proto.output]
+        if len(set(proto.output)) < len(proto.output):
+            self.findings.error("duplicate-name", scope.place, "two of its outputs have one name")
+        if not proto.name:
+            self.findings.error("unnamed-function", scope.place, "one of the functions has no name")
         self._infos(proto.value_info, scope, records.value_info)
         self._finish(function, text(proto.name), records, scope)
         function.import_domains = [copy_of(entry) for entry in proto.opset_import]
@@ -208,11 +214,24 @@ class Importer:
                 )
             target.append(Initializer(tensor, item, weight, True, primary))
 
+    def _check_defaults(self, proto: onnx.GraphProto) -> None:
+        """Find inputs that say another element type than their own default."""
+        if not proto.input or not proto.initializer:
+            return
+        types = {item.name: item.data_type for item in proto.initializer}
+        for item in proto.input:
+            declared, given = item.type.tensor_type.elem_type, types.get(item.name)
+            if declared and given and declared != given:
+                what = "its element type is not that of the initializer that is its default"
+                self.findings.error("default-type", f"input {text(item.name)!r}", what)
+
     def _infos(self, protos: Any, scope: Scope, target: list[Listed], declare: str = "") -> None:
         """Resolve a list of ValueInfoProtos; names nothing has are declared if `declare` says what they are."""
         names = scope.names
         taken: set[int] = {id(entry.tensor) for entry in target} if declare == "input" else set()
         for item in protos:
+            if declare and not item.name:
+                self.findings.error("unnamed-value", scope.place, f"one of its {declare}s has no name")
             tensor = names.get(item.name)
             if tensor is None and declare != "input":
                 tensor = scope.find(item.name)

@@ -8,12 +8,15 @@ from typing import Any
 
 import onnx
 
+from exec.ir.attributes import FIELDS
 from exec.ir.names import printable, text
 from exec.ir.node import Node
 from exec.ir.notes import Findings
 from exec.ir.opsets import is_known, schema_of
 
 A = onnx.AttributeProto
+_VALUES = frozenset(FIELDS.values())
+_MESSAGES = frozenset((A.TENSOR, A.GRAPH, A.SPARSE_TENSOR, A.TYPE_PROTO))
 # onnxruntime's optimizer writes these into the default domain, whatever opset the model imports.
 _OF_ONNXRUNTIME = frozenset(
     ("Affine", "Crop", "DynamicSlice", "GivenTensorFill", "ImageScaler", "LayerNormalization", "ParametricSoftplus",
@@ -129,6 +132,11 @@ def _check_form(node: Node, attributes: Any, findings: Findings, in_function: bo
                 )
         elif not item.type:
             findings.error("attribute-type", _where(node), f"attribute {printable(name)!r} has no type")
+        elif (filled := {entry.name for entry, _ in item.ListFields()} & _VALUES) and filled != {FIELDS.get(item.type)}:
+            what = f"attribute {printable(name)!r} is {_kind(item.type)} and has a value of another type"
+            findings.error("attribute-type", _where(node), what)
+        elif not filled and item.type in _MESSAGES:
+            findings.error("attribute-type", _where(node), f"attribute {printable(name)!r} has no value")
 
 
 def _check_known(node: Node, opset: int, findings: Findings) -> None:

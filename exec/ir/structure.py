@@ -124,6 +124,8 @@ def _check_nodes(
             _check_branches(node, findings)
         elif node.op == "Loop" and not domain:
             _check_loop(node, findings)
+        elif node.op == "Constant" and not domain:
+            _check_constant(node, findings)
         if odd(node.name) or len(node.name) > LONG_NAME:
             findings.note("odd-name", f"node {node.name[:40]!r}", _ODD_NAME)
         for tensor in node.outputs:
@@ -134,7 +136,16 @@ def _check_nodes(
             findings.note("odd-name", f"input {tensor.name[:40]!r}", _ODD_NAME)
 
 
+def _check_constant(node: Node, findings: Findings) -> None:
+    values = [name for name in node.attrs if "value" in name]
+    if len(values) != 1:
+        what = "no value" if not values else f"{len(values)} values: {', '.join(map(printable, values))}"
+        findings.error("constant-value", f"node {node.name or node.op!r}", f"it has {what}")
+
+
 def _check_branches(node: Node, findings: Findings) -> None:
+    if not node.inputs or not node.inputs[0].name:
+        findings.error("no-condition", f"node {node.name or node.op!r}", "it has no condition")
     for name in ("then_branch", "else_branch"):
         branch = node.attrs.get(name)
         if isinstance(branch, Graph) and len(branch.outputs) != len(node.outputs):

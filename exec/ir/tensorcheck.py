@@ -20,6 +20,7 @@ _EXTERNAL = 1
 MOST_DIMS = 64
 _STRING = 8
 _INT64 = 7
+_UINT32 = 12
 
 # Types kept in int32_data, and the values that fit them. The others are bytes, which writers store signed or unsigned.
 _RANGES = {
@@ -76,11 +77,14 @@ def check_tensor(proto: Any, store: Store, findings: Findings, place: str) -> No
         _check_typed(proto, row, count, findings, place)
 
 
-def check_sparse(proto: Any, store: Store, findings: Findings) -> None:
-    """Add what is wrong with a SparseTensorProto: indices [NNZ] into the flat tensor or [NNZ, rank], ascending, each once."""
-    check_tensor(proto.values, store, findings, "initializer")
-    check_tensor(proto.indices, store, findings, "indices of sparse initializer")
-    where = f"sparse initializer {text(proto.values.name)!r}"
+def check_sparse(proto: Any, store: Store, findings: Findings, place: str = "") -> None:
+    """Add what is wrong with a SparseTensorProto: indices [NNZ] into the flat tensor or [NNZ, rank], ascending, each once.
+
+    place  the attribute that holds it; nothing for an initializer, which its name tells
+    """
+    check_tensor(proto.values, store, findings, place or "initializer")
+    check_tensor(proto.indices, store, findings, f"indices of {place or 'sparse initializer'}")
+    where = place or f"sparse initializer {text(proto.values.name)!r}"
     dims, shape = list(proto.dims), list(proto.indices.dims)
     if any(dim < 0 for dim in dims):
         findings.error("negative-dim", where, f"its shape is {dims}")
@@ -134,6 +138,12 @@ def _check_typed(proto: Any, row: dtypes.DType, count: int, findings: Findings, 
             _where(proto, place),
             f"it has {stored:,} values in {row.field} where {row.name}{list(proto.dims)} needs {needed:,}",
         )
+        return
+    if any(len(getattr(proto, name)) for name in _RAW_AND_TYPED if name != row.field):
+        findings.error("two-data-fields", _where(proto, place), "it has typed data of two types")
+        return
+    if row.code == _UINT32 and stored and max(proto.uint64_data) > 0xFFFFFFFF:
+        findings.error("value-range", _where(proto, place), f"it has values that are no {row.name}")
         return
     low, high = _RANGES.get(row.code, _BYTE_RANGE if row.field == "int32_data" and row.bits <= 8 else (0, 0))
     if stored and high:

@@ -50,7 +50,7 @@ def dense(sparse: Any) -> Array:
     from onnx import numpy_helper
 
     values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
-    y = np.zeros(tuple(sparse.dims), values.dtype)
+    y = np.zeros(fitting(sparse.dims, values.dtype), values.dtype)
     if indices.ndim == 2:
         y[tuple(indices.T)] = values
     else:

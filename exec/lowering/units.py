@@ -65,7 +65,7 @@ class Units:
         self.gone: set[Unit] = set()
         self.narrow: dict[int, np.dtype[Any]] = {}
         self._wide: dict[int, Array] = {}
-        self.users: dict[int, list[Unit]] = {}
+        self.users: dict[int, dict[Unit, None]] = {}
         self.maker: dict[int, Unit] = {}
         self._numbers = len(trace.names)
         for unit in self.list:
@@ -76,7 +76,7 @@ class Units:
             if number >= 0:
                 self.maker[number] = unit
         for number in set(unit.reads):
-            self.users.setdefault(number, []).append(unit)
+            self.users.setdefault(number, {})[unit] = None
 
     def constant(self, number: int) -> Array | None:
         """The value of a number that is the same in every run, as an array; where values are carried wide, wide."""
@@ -116,8 +116,8 @@ class Units:
 
     def only_user(self, number: int) -> Unit | None:
         """The one unit that reads `number`, if nobody else does and nobody outside asks for it."""
-        users = self.users.get(number, ())
-        return users[0] if len(users) == 1 and number not in self.wanted else None
+        users = self.users.get(number, {})
+        return next(iter(users)) if len(users) == 1 and number not in self.wanted else None
 
     def merge(self, first: Unit, second: Unit, **extra: Any) -> None:
         """`second`, the only reader of an output of `first`, becomes part of `first`, which takes over its outputs."""
@@ -134,17 +134,13 @@ class Units:
     def reads_also(self, unit: Unit, number: int) -> int:
         """Append `number` to the inputs of `unit`; its position."""
         unit.inputs.append(number)
-        users = self.users.setdefault(number, [])
-        if unit not in users:
-            users.append(unit)
+        self.users.setdefault(number, {})[unit] = None
         return len(unit.inputs) - 1
 
     def remove(self, unit: Unit) -> None:
         """Take `unit` out of the order and out of the readers of its inputs."""
         for number in set(unit.reads):
-            users = self.users.get(number)
-            if users is not None and unit in users:
-                users.remove(unit)
+            self.users.get(number, {}).pop(unit, None)
         self.gone.add(unit)
 
     def settle(self) -> None:

@@ -6,7 +6,15 @@ import os
 
 import click
 
-from exec.errors import BenchError, BudgetExceeded, ExecutionError, ExternalDataError, InvalidModel, UnsupportedOp
+from exec.errors import (
+    BenchError,
+    BudgetExceeded,
+    ExecutionError,
+    ExternalDataError,
+    FeedError,
+    InvalidModel,
+    UnsupportedOp,
+)
 from workbench.render.text import display_name
 
 
@@ -18,7 +26,7 @@ def show(error: BenchError) -> None:
             click.echo(f"  {label:6s} {_one_line(text)}", err=True)
 
 
-_OF_A_MODEL = (BudgetExceeded, ExecutionError, ExternalDataError, InvalidModel, UnsupportedOp)
+_OF_A_MODEL = (BudgetExceeded, ExecutionError, ExternalDataError, FeedError, InvalidModel, UnsupportedOp)
 
 
 def name_file(error: BenchError, path: str) -> None:

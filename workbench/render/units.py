@@ -27,7 +27,7 @@ def size(value_bytes: float | None) -> str:
         return f"{value_bytes:.0f} B"
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if abs(value_bytes) >= scale:
-            return f"{value_bytes / scale:.3g} {unit}"
+            return f"{value_bytes / scale:.3g} {unit}" if abs(value_bytes) < 1e300 else f"over 1e288 {unit}"
     return f"{value_bytes:.0f} B"
 
 

@@ -41,10 +41,12 @@ class Chain:
 
 def build_chains(units: Units) -> None:
     """Replace elementwise units by chains, the last of each group first."""
+    place = {unit: k for k, unit in enumerate(units.list)}
+    chains: dict[Unit, Unit] = {}
     for unit in reversed(list(units.list)):
         if unit in units.gone or instructions_of(units, unit) is None:
             continue
-        members = _grown(units, unit)
+        members = sorted(_grown(units, unit), key=place.__getitem__)
         if len(members) == 1 and is_op(unit, "Tanh"):
             continue  # alone, numpy's is twice as fast
         chain = Chain(result=unit.outputs[0])
@@ -52,11 +54,12 @@ def build_chains(units: Units) -> None:
             chain.instructions += instructions_of(units, member) or []
         made = {i.result for i in chain.instructions}
         reads = [n for i in chain.instructions for n in (i.first, i.second) if n >= 0 and n not in made]
-        _replace(units, members, list(dict.fromkeys(reads)), chain)
+        chains[unit] = _replaced(units, members, list(dict.fromkeys(reads)), chain)
+    units.list = [entry for unit in units.list for entry in ((chains[unit], unit) if unit in chains else (unit,))]
 
 
-def _grown(units: Units, last: Unit) -> list[Unit]:
-    """`last` and the elementwise units before it whose results nobody else reads, in order."""
+def _grown(units: Units, last: Unit) -> set[Unit]:
+    """`last` and the elementwise units before it whose results nobody else reads."""
     spec = units.specs[last.outputs[0]]
     members = {last}
     pending = [last]
@@ -76,23 +79,23 @@ def _grown(units: Units, last: Unit) -> list[Unit]:
             count += len(steps)
             pending = list(members)  # a new member may complete the readers of a value that was left out
             break
-    place = {unit: k for k, unit in enumerate(units.list)}
-    return sorted(members, key=lambda u: place[u])
+    return members
 
 
-def _replace(units: Units, members: list[Unit], reads: list[int], chain: Chain) -> None:
+def _replaced(units: Units, members: list[Unit], reads: list[int], chain: Chain) -> Unit:
+    """The unit that takes the place of `members` among the makers and readers of values."""
     last = members[-1]
     unit = Unit(
         "Chain", "owb", 1, {}, reads, [last.outputs[0]], [s for m in members for s in m.sources], extra={"chain": chain}
     )
-    units.list.insert(units.list.index(last), unit)
     for member in members:
         units.remove(member)
         for number in member.outputs:
             units.maker.pop(number, None)
     units.maker[last.outputs[0]] = unit
     for number in set(unit.reads):
-        units.users.setdefault(number, []).append(unit)
+        units.users.setdefault(number, {})[unit] = None
+    return unit
 
 
 def instructions_of(units: Units, unit: Unit) -> list[Instruction] | None:

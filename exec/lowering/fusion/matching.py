@@ -66,5 +66,5 @@ def replace(units: Units, members: Sequence[Unit], op: str, inputs: list[int], *
         if number >= 0:
             units.maker[number] = unit
     for number in set(unit.reads):
-        units.users.setdefault(number, []).append(unit)
+        units.users.setdefault(number, {})[unit] = None
     return unit

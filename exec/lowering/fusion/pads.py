@@ -42,7 +42,7 @@ def _fold(units: Units, pad: Unit, conv: Unit, before: list[int], after: list[in
     for number in pad.outputs:
         units.maker.pop(number, None)
     conv.inputs[0] = pad.inputs[0]
-    units.users.setdefault(pad.inputs[0], []).append(conv)
+    units.users.setdefault(pad.inputs[0], {})[conv] = None
 
     conv.sources = pad.sources + conv.sources
 

@@ -69,9 +69,9 @@ def _integers(units: Units, unit: Unit, source: Unit) -> Integers | None:
 
 def _read_bytes(units: Units, unit: Unit, source: Unit, found: Integers) -> None:
     before = unit.inputs[0]
-    units.users[before].remove(unit)
+    units.users[before].pop(unit, None)
     unit.inputs[0] = source.inputs[0]
-    units.users.setdefault(source.inputs[0], []).append(unit)
+    units.users.setdefault(source.inputs[0], {})[unit] = None
     unit.extra["integers"] = found
     unit.sources = source.sources + unit.sources
     if not units.users[before] and before not in units.wanted:

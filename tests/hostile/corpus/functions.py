@@ -49,6 +49,10 @@ def cases() -> Iterator[Case]:
     yield wrong("calls itself", text(CALL, more=function("f", "y = local.f(x)")))
     yield wrong("calls the one that calls it", text(CALL, more=function("f", "y = local.h(x)") + "\n" + function("h", "y = local.f(x)")))  # fmt: skip
     yield wrong("makes no output", text(CALL, more=function("f", "z = Neg(x)")))
+    yield wrong("two outputs of one name", text("g (float[2] x) => (float[2] y) { y, z = local.f(x) }", more=function("f", "y = Neg(x)", "y, y")), "name")  # fmt: skip
+    yield wrong("has no name", built(lambda p: p.functions.add(domain="local", input=["x"], opset_import=p.opset_import)), "name")  # fmt: skip
+    yield Case("function/five hundred calls deep", text(CALL.replace("local.f", "local.f0"), more="\n".join(function(f"f{i}", f"y = local.f{i + 1}(x)") for i in range(500)) + "\n" + function("f500", "y = Neg(x)")), CLEAN, BUDGET)  # fmt: skip
+    yield Case("if/no condition", built(lambda p: p.graph.node[0].input.__setitem__(0, ""), "g (bool c, float[2] x) => (float[2] y) { y = If(c) <then_branch = t () => (float[2] a) { a = Neg(x) }, else_branch = e () => (float[2] b) { b = Abs(x) }> }"), ERROR, ERROR, "condition")  # fmt: skip
     yield wrong("called with three inputs", text(CALL.replace("(x)", "(x, x, x)"), more=function("f", "y = Neg(x)")))
     yield wrong(
         "twice under one name", text(CALL, more=function("f", "y = Neg(x)") + "\n" + function("f", "y = Abs(x)"))

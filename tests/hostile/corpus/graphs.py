@@ -19,6 +19,26 @@ def node(op: str, inputs: list[str], outputs: list[str], **attributes: object) -
     return lambda proto: proto.graph.node.append(h.make_node(op, inputs, outputs, **attributes))
 
 
+def constant(*attributes: onnx.AttributeProto) -> Change:
+    def change(proto: onnx.ModelProto) -> None:
+        proto.graph.node[0].CopyFrom(onnx.NodeProto(op_type="Constant", output=["y"], attribute=attributes))
+
+    return change
+
+
+def sparse(indices: list[float]) -> onnx.AttributeProto:
+    values = nh.from_array(np.ones(len(indices), np.float32), "v")
+    return h.make_attribute("sparse_value", h.make_sparse_tensor(values, nh.from_array(np.array(indices), "i"), [4]))
+
+
+def many_outputs(count: int) -> Change:
+    def change(proto: onnx.ModelProto) -> None:
+        proto.graph.node.extend([h.make_node("Neg", ["x"], [f"o{k}"]) for k in range(count)])
+        proto.graph.output.extend([h.make_tensor_value_info(f"o{k}", 1, [2, 3]) for k in range(count)])
+
+    return change
+
+
 def chain(length: int) -> Change:
     def change(proto: onnx.ModelProto) -> None:
         del proto.graph.node[:]
@@ -97,6 +117,14 @@ def _broken() -> Iterator[Case]:
     yield wrong("attribute nobody knows", built(attribute(name="axes", type=2, i=1), SOFTMAX), "axes")
     yield wrong("required attribute missing", text("g (float[2] x) => (int64[2] y) { y = Cast(x) }"), "to")
     yield wrong("attribute refers to a function's, in no function", built(attribute(name="axis", type=2, ref_attr_name="a"), SOFTMAX), "axis")  # fmt: skip
+    yield wrong("input without a name", built(lambda p: p.graph.input.add()), "name")
+    yield wrong("input and its default differ in type", built(lambda p: p.graph.initializer.append(nh.from_array(np.ones((2, 3), np.int64), "x"))), "x")  # fmt: skip
+    yield wrong("attribute with two values", built(lambda p: p.graph.node[0].attribute.add(name="axis", type=2, i=1, f=2), SOFTMAX), "axis")  # fmt: skip
+    yield wrong("Constant of nothing", built(constant()), "value")
+    yield wrong("Constant of two", built(constant(h.make_attribute("value_int", 1), h.make_attribute("value_float", 2.0))), "value_float")  # fmt: skip
+    yield wrong("Constant of an absent tensor", built(constant(onnx.AttributeProto(name="value", type=4))), "value")
+    yield wrong("Constant sparse outside", built(constant(sparse([0, 9]))), "sparse_value")
+    yield wrong("Constant sparse by floats", built(constant(sparse([0.0, 2.0]))), "sparse_value")
     yield wrong("op newer than its opset", text(PLAIN.replace("Relu", "Gelu"), opset=13), "Gelu")
 
 
@@ -104,6 +132,11 @@ def _odd() -> Iterator[Case]:
     def odd(name: str, make: Callable[[], bytes], look: str = FINE, work: str = FINE) -> Case:
         return Case(f"graph/{name}", make, look, work)
 
+    yield odd(
+        "Constant that is sparse", built(constant(sparse([0, 2])), "g (float[2] x) => (float[4] y) { y = Neg(x) }")
+    )
+    yield odd("ten thousand outputs", built(many_outputs(10_000)))
+    yield odd("ten thousand inputs", built(lambda p: p.graph.input.extend([h.make_tensor_value_info(f"i{k}", 1, [2]) for k in range(10_000)])))  # fmt: skip
     yield odd("two nodes with one name", built(lambda p: (setattr(p.graph.node[0], "name", "n"), node("Neg", ["x"], ["z"], name="n")(p))), CLEAN, CLEAN)  # fmt: skip
     yield odd("unsorted", text("g (float[2] x) => (float[2] y) { y = Neg(b) b = Neg(a) a = Neg(x) }"))
     yield odd("five thousand in a row", built(chain(5000)))

@@ -57,6 +57,8 @@ def cases() -> Iterator[Case]:
     yield wrong("float_data too short", weight(lambda t: t.float_data.extend([1.0])), "w")
     yield wrong("float_data too long", weight(lambda t: t.float_data.extend([1.0] * 9)), "w")
     yield wrong("data in another type's field", weight(lambda t: t.int64_data.extend(range(6))), "w")
+    yield wrong("typed data of two types", weight(lambda t: (t.float_data.extend([1.0] * 6), t.int64_data.append(1))), "w")  # fmt: skip
+    yield wrong("uint32 out of range", weight(lambda t: t.uint64_data.extend([1 << 40] * 6), dtype=T.UINT32), "w")
     yield wrong("raw and typed data both", weight(lambda t: (t.float_data.extend([1.0] * 6), raw(six.tobytes())(t))))
     yield wrong("a negative dim", weight(raw(b""), dims=(-1, 3)), "w")
     yield wrong("dims that overflow", weight(raw(b""), dims=(1 << 40, 1 << 40)), "w")

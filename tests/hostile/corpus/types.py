@@ -49,6 +49,9 @@ def cases() -> Iterator[Case]:
     yield Case("types/a dim of 0", typed(lambda: h.make_tensor_type_proto(T.FLOAT, [0])))
     yield Case("types/sequence ops", text("g (float[2] x) => (float[2] y) { s = SequenceConstruct(x, x) i = Constant<value = int64 {1}>() y = SequenceAt(s, i) }"))  # fmt: skip
     yield Case("types/sequence index outside", text("g (float[2] x) => (float[2] y) { s = SequenceConstruct(x, x) i = Constant<value = int64 {7}>() y = SequenceAt(s, i) }"), FINE, ERROR)  # fmt: skip
+    yield Case("types/a sequence negated", text("g (float[2] x) => (float[2] y) { s = SequenceConstruct(x, x) y = Neg(s) }"), ERROR, ERROR)  # fmt: skip
+    yield Case("types/a tensor read as a sequence", text("g (float[2] x) => (float[2] y) { i = Constant<value = int64 {0}>() y = SequenceAt(x, i) }"), ERROR, ERROR)  # fmt: skip
+    yield Case("types/thirty dims of 2^62", typed(lambda: h.make_tensor_type_proto(T.FLOAT, [1 << 62] * 30)), FINE, CLEAN)  # fmt: skip
     yield Case("types/element of an empty optional", text("g (float[2] x) => (float[2] y) { o = Optional<type = float[2]>() y = OptionalGetElement(o) }"), FINE, "clean")  # fmt: skip
     yield Case("types/strings added", text("g (string[2] x) => (string[2] y) { y = Add(x, x) }"), CLEAN, CLEAN)
     yield Case(
