@@ -112,6 +112,14 @@ def _regions(inputs: Sequence[Any], attributes: Mapping[str, Any]) -> int:
     return len(inputs[1]) * element_count(attributes["pooled_shape"]) * CALL // 8
 
 
+def _spectrum(inputs: Sequence[Any], attributes: Mapping[str, Any]) -> int:
+    """What a length beyond the signal's own adds."""
+    if len(inputs) < 2 or inputs[1] is None:
+        return 0
+    rows = int(inputs[0].size) // max(min(inputs[0].shape[:-1]), 1)
+    return int(rows * int(inputs[1].reshape(())) * _SORTED)
+
+
 def _pieces(inputs: Sequence[Any], attributes: Mapping[str, Any]) -> int:
     return max(inputs[0].shape, default=1) * _OBJECT
 
@@ -122,7 +130,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("Conv", "ConvInteger", "FusedConv"), _convolution(1)), "QLinearConv": _convolution(3),
     "ConvTranspose": _transposed, "MaxPool": _pool, "AveragePool": _pool, "LpPool": _pool,
     "LSTM": _recurrent, "GRU": _recurrent, "RNN": _recurrent, "Attention": _attention,
-    "DeformConv": _deformed, "Col2Im": _scattered, "MaxRoiPool": _regions, "NonMaxSuppression": _suppression, "SplitToSequence": _pieces,
+    "DeformConv": _deformed, "Col2Im": _scattered, "MaxRoiPool": _regions, "NonMaxSuppression": _suppression, "SplitToSequence": _pieces, "DFT": _spectrum,
 }  # fmt: skip
 """Ops whose work is more than a number per element of their inputs."""
 

@@ -64,28 +64,40 @@ def _gathered(inputs: Sequence[Any]) -> int:
     return int(indices.size) * (int(x.nbytes) // max(min(x.shape, default=1), 1))
 
 
+def _projected(inputs: Sequence[Any]) -> int:
+    """The gates of all steps of a recurrent layer, once as a product and once with its bias."""
+    x, w = inputs[:2]
+    return 2 * element_count((*x.shape[:2], *w.shape[:2])) * int(x.itemsize)
+
+
 _FORESEEN: dict[str, Callable[[Sequence[Any]], int]] = {
     **dict.fromkeys(
         ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "Where", "Max", "Min", "Sum", "Mean", "And", "Or", "Xor",
          "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"),
         _broadcast,
     ),
-    "Concat": _concatenated, "MatMul": _product, "MatMulInteger": _product, "Gather": _gathered, "GatherND": _gathered,
+    "Concat": _concatenated, "MatMul": _product, "MatMulInteger": _product, **dict.fromkeys(("LSTM", "GRU", "RNN"), _projected), "Gather": _gathered, "GatherND": _gathered,
 }  # fmt: skip
 """Ops that can make much out of little: an upper bound of their output's bytes, from their inputs."""
 
 
 _NOTHING_MADE = frozenset(
     ("Shape", "Size", "Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Transpose", "Slice", "Split",
-     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ArgMax", "ArgMin", "If", "Loop", "Scan", "Compress",
+     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "If", "Loop", "Scan",
      "SequenceConstruct", "SequenceInsert", "SequenceAt", "SequenceLength", "SplitToSequence", "Optional", "Dropout", "EyeLike")
 )  # fmt: skip
 """Ops that look at their inputs in another way, or make less of them."""
 
+_COPIED = frozenset(("Reshape", "Flatten"))
+"""Ops that look at what lies in order, and copy what does not."""
+
+_WIDE = 4  # bytes of an element of float32, in which sums of smaller types are made
+
 _WORKING: dict[str, int] = {
     "Bernoulli": 20, "RandomNormalLike": 16, "RandomUniformLike": 16, "Multinomial": 24, "NonZero": 16, "TopK": 24, "Unique": 64,
-    "DFT": 48, "Softmax": 12, "LogSoftmax": 12, "Hardmax": 12, "LayerNormalization": 12, "GroupNormalization": 16,
+    "DFT": 140, "Softmax": 12, "LogSoftmax": 12, "Hardmax": 12, "LayerNormalization": 12, "GroupNormalization": 16,
     "InstanceNormalization": 16, "MeanVarianceNormalization": 16, "LpNormalization": 12, "LRN": 24, "GridSample": 8,
+    **dict.fromkeys(("Softplus", "Selu", "Elu", "Celu", "Mish", "Shrink"), 12), "DynamicQuantizeLinear": 16,
     "Erf": 16, "Gelu": 16, "Det": 24, "ReverseSequence": 32, "Resize": 16,
 }  # fmt: skip
 """Ops that keep more than their result while they work: bytes for each element of their largest input."""
@@ -96,12 +108,19 @@ def foreseen(op: str, inputs: Sequence[Value], attributes: Mapping[str, Any]) ->
 
     A view counts as what it shows: whoever reads it makes that.
     """
+    if op == "ConcatFromSequence" and isinstance(inputs[0], list):
+        ask(sum(int(x.nbytes) for x in inputs[0]))
+        return
     arrays = [x for x in inputs if isinstance(x, np.ndarray)]
     if not arrays or any(isinstance(x, list) for x in inputs):
         return
     rule = _FORESEEN.get(op)
     if rule is not None:
         size = rule(arrays)
+    elif op in _COPIED and not arrays[0].flags.c_contiguous:
+        size = int(arrays[0].nbytes)
+    elif op.startswith("Reduce") and arrays[0].itemsize < _WIDE:
+        size = _WIDE * int(arrays[0].size)
     elif op in _NOTHING_MADE and not (op == "Dropout" and len(arrays) > 2):
         return
     else:

@@ -24,13 +24,18 @@ def string_concat(a: Array, b: Array, /) -> Array:
     return np.asarray(np.add(a.astype(object), b.astype(object)), object)
 
 
+_PART = 80  # bytes of a short string, and of its places in a list and in the result
+
+
 @kernel("StringSplit", since=20)
 def string_split(x: Array, /, *, delimiter: str = "", maxsplit: int | None = None) -> tuple[Array, Array]:
     """Each string cut at the delimiter (at runs of whitespace, without one), at most `maxsplit` times; and how many parts.
 
     Shapes  x (d…) → (d…, most parts), filled up with empty strings, and (d…).
     """
-    rows = [text.split(delimiter or None, -1 if maxsplit is None else maxsplit) for text in x.reshape(-1).tolist()]
+    texts = x.reshape(-1).tolist()
+    ask(_PART * sum((text.count(delimiter) if delimiter else len(text) // 2) + 1 for text in texts))
+    rows = [text.split(delimiter or None, -1 if maxsplit is None else maxsplit) for text in texts]
     counts = np.array([len(row) for row in rows], np.int64)
     parts = np.full((len(rows), int(np.max(counts, initial=0))), "", object)
     for row, given in zip(parts, rows, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import string
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -55,3 +56,10 @@ def test_spare_columns_go_first_the_most_spare_before_the_others() -> None:
     assert shown(columns, [20, 8, 8], 40) == [0, 1, 2]
     assert shown(columns, [20, 8, 8], 30) == [0, 1]
     assert shown(columns, [20, 8, 8], 14) == [0]
+
+
+def test_a_word_of_a_hundred_thousand_letters_is_folded_at_once() -> None:
+    began = process_time()
+    said = list(lines(Table("", (), (), notes=("n" * 100_000,)), 100))
+    assert [len(line) for line in said] == [100] * 1000
+    assert process_time() - began < 1

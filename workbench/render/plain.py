@@ -44,9 +44,17 @@ def _cut(text: str, width: int) -> str:
     """At most `width` cells of a text, the last one an ellipsis where it is cut."""
     if cell_len(text) <= width:
         return text
-    while text and cell_len(text) > width - 1:
-        text = text[:-1]
-    return text + "…" if width > 0 else ""
+    return _start(text, width - 1) + "…" if width > 0 else ""
+
+
+def _start(text: str, width: int) -> str:
+    """The longest start of a text that takes at most `width` cells."""
+    used = 0
+    for place, char in enumerate(text):
+        used += cell_len(char)
+        if used > width:
+            return text[:place]
+    return text
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -59,10 +67,7 @@ def _wrapped(text: str, width: int) -> list[str]:
             continue
         if out[-1]:
             out.append("")
-        while cell_len(word) > width:
-            head = word
-            while cell_len(head) > width:
-                head = head[:-1]
+        while len(head := _start(word, width) or word[:1]) < len(word):
             out[-1], word = head, word[len(head) :]
             out.append("")
         out[-1] = word

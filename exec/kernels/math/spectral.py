@@ -7,12 +7,14 @@ import math
 import numpy as np
 
 from exec.arrays import Array
+from exec.budget import element_count
 from exec.kernels.conversion import dtype_of
-from exec.kernels.growth import fitting
+from exec.kernels.growth import ask, fitting
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
 
 _FLOAT = 1
+_WORKING = 140  # bytes for each number
 
 
 @kernel("DFT", since=17)
@@ -44,7 +46,8 @@ def transformed(x: Array, dft_length: Array | None, axis: int, inverse: int, one
         length = int(dft_length.reshape(()))
     else:
         length = 2 * (x.shape[axis] - 1) if inverse and onesided else x.shape[axis]
-    fitting((length if k == axis else dim for k, dim in enumerate(x.shape)), np.complex64)
+    # a transform of prime length works on twice as many numbers, three times
+    ask(_WORKING * element_count(length if k == axis else dim for k, dim in enumerate(x.shape[:-1])))
     signal = x[..., 0] if x.shape[-1] == 1 else x[..., 0] + x.dtype.type(1) * 1j * x[..., 1]
     if inverse and onesided:
         return np.asarray(np.fft.irfft(signal, length, axis)[..., None], x.dtype)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from exec.arrays import Array, Value
+from exec.budget import element_count
 from exec.errors import ExecutionError
-from exec.kernels.growth import fitting
+from exec.kernels.growth import ask, fitting
 from exec.kernels.registry import kernel
 
 
@@ -49,7 +50,10 @@ def padded(x: Array, pads: Sequence[int], axes: Sequence[int], mode: str, value:
     low, high = [max(b, 0) for b in before], [max(a, 0) for a in after]
     if not any(low) and not any(high):
         return x
-    fitting((b + d + a for b, d, a in zip(low, x.shape, high, strict=True)), x.dtype)
+    shape = fitting((b + d + a for b, d, a in zip(low, x.shape, high, strict=True)), x.dtype)
+    if mode != "constant":
+        # beside the result, what it is taken from and where
+        ask(2 * element_count(shape) * x.dtype.itemsize + 24 * max(shape))
     if mode == "constant":
         return _framed(x, low, high, value)
     for axis, (b, a) in enumerate(zip(low, high, strict=True)):

@@ -51,6 +51,18 @@ def _views() -> Iterator[tuple[str, str]]:
     )
 
 
+def _copies() -> Iterator[tuple[str, str]]:
+    """What an operation keeps beside its result."""
+    yield "a softplus", ints("s", 30_000_000) + "e = Expand(q, s) r = Softplus(e)"
+    yield "the last of equals", ints("s", 30_000, 20_000) + "e = Expand(q, s) i = ArgMin<axis = 1, select_last_index = 1>(e) r = Cast<to = 1>(i)"  # fmt: skip
+    yield "a sum of halves", ints("s", 400_000_000) + "h = Cast<to = 10>(q) e = Expand(h, s) f = ReduceSum(e) r = Cast<to = 1>(f)"  # fmt: skip
+    yield "a view laid out", "p = Concat<axis = 0>(x, x) " + ints("s", 50_000_000, 4) + ints("t", -1) + "e = Expand(p, s) f = Reshape(e, t) r = ReduceMax(f)"  # fmt: skip
+    yield "a frame of mirrors", ints("s", 1000) + ints("p", 10_000_000, 10_000_000) + 'e = Expand(q, s) r = Pad<mode = "reflect">(e, p)'  # fmt: skip
+    yield "a sequence put together", ints("s", 5_000_000) + f"e = Expand(q, s) f = SequenceConstruct({', '.join(['e'] * 100)}) r = ConcatFromSequence<axis = 0>(f)"  # fmt: skip
+    yield "many rows of a memory", ints("s", 10, 100_000, 1) + ints("t", 1, 100, 1) + ints("u", 1, 100, 100) + "a = Expand(q, s) b = Expand(q, t) c = Expand(q, u) r = RNN<hidden_size = 100>(a, b, c)"  # fmt: skip
+    yield "a spectrum of prime length", ints("s", 1, 10, 1) + "e = Expand(q, s) n = Constant<value = int64 {15485863}>() r = DFT(e, n)"  # fmt: skip
+
+
 def _products() -> Iterator[tuple[str, str]]:
     yield (
         "a product of views",
@@ -157,7 +169,7 @@ def _loops() -> Iterator[tuple[str, str]]:
 
 
 def cases() -> Iterator[Case]:
-    for name, body in (*_views(), *_products(), *_loops()):
+    for name, body in (*_views(), *_copies(), *_products(), *_loops()):
         whole = f"g (float[2] x) => (y) {{ q = ReduceSum<keepdims = 0>(x) {body} f0 = Shape(r) y = Cast<to = 1>(f0) }}"
         yield Case(f"work/{name}", text(whole.replace("(y)", "(float[N] y)")), FINE, BUDGET)
     counted = (
