@@ -60,7 +60,7 @@ def contract(op: str, domain: str, opset: int) -> Contract | None:
     )
 
 
-def check_node(node: Node, opset: int, findings: Findings, *, in_function: bool) -> None:
+def check_node(node: Node, opset: int, findings: Findings) -> None:
     """Add what a node has against its schema at `opset`; one that has none at this opset is either newer or nobody's."""
     proto = node._o
     if proto is None:
@@ -88,8 +88,6 @@ def check_node(node: Node, opset: int, findings: Findings, *, in_function: bool)
             )
         if found.required or attributes:
             _check_attributes(node, attributes, found, findings)
-    if attributes:
-        _check_form(node, attributes, findings, in_function)
 
 
 def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Findings) -> None:
@@ -113,10 +111,10 @@ def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Fi
         findings.error("missing-attribute", _where(node), f"it has no {name}, which {printable(node.op)} needs")
 
 
-def _check_form(node: Node, attributes: Any, findings: Findings, in_function: bool) -> None:
-    """What holds for the attributes of every node, known or not."""
+def check_form(node: Node, findings: Findings, *, in_function: bool) -> None:
+    """Add what no node's attributes may be, whether anybody knows its op or not."""
     seen = set()
-    for item in attributes:
+    for item in () if node._o is None else node._o.attribute:
         name = text(item.name)
         if name in seen:
             findings.error("duplicate-attribute", _where(node), f"it has attribute {printable(name)!r} twice")

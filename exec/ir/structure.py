@@ -18,7 +18,7 @@ from exec.ir.node import Node
 from exec.ir.notes import Findings, Note
 from exec.ir.opsets import standard
 from exec.ir.protobuf import has_unknown_fields
-from exec.ir.schemacheck import check_node, contract
+from exec.ir.schemacheck import check_form, check_node, contract
 
 if TYPE_CHECKING:
     from exec.ir.model import Model
@@ -119,7 +119,8 @@ def _check_nodes(
         domain = node.domain or ""
         version = imported.get(domain, 0)
         if 1 <= version <= newest.get(domain, 0) and (not called or (domain, node.op) not in called):
-            check_node(node, version, findings, in_function=place != "model")
+            check_node(node, version, findings)
+        check_form(node, findings, in_function=place != "model")
         if node.op == "If" and not domain:
             _check_branches(node, findings)
         elif node.op == "Loop" and not domain:
