@@ -40,6 +40,10 @@ REGIONS_SHARE = 15
 """Beside a whole run, the regions get this part of the budget's seconds."""
 
 
+BYTES_A_SECOND, SMALL_BYTES = 1 << 25, 1 << 28
+"""Weights that a second of the budget lets run whole, and those that are tried in any case."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyBudget:
     """What verification may cost: `seconds`, or three times the optimizer's own if that is more, and `memory_bytes`.
@@ -58,6 +62,11 @@ class VerifyBudget:
     @property
     def memory(self) -> int:
         return default_memory_bytes() // 4 if self.memory_bytes is None else self.memory_bytes
+
+    @property
+    def weights(self) -> int:
+        """The largest weights with which a whole run fits into both: they are read, packed and multiplied, more than once."""
+        return min(self.memory, max(SMALL_BYTES, int(self.seconds * BYTES_A_SECOND)))
 
 
 FEW_NODES = 64
@@ -79,7 +88,7 @@ class Verifier:
         self.worst = 0.0
         self.kernels = "auto"
         self._session: Session | None = None
-        self._whole = self.given is not None or census(model).weight_bytes <= budget.memory
+        self._whole = self.given is not None or census(model).weight_bytes <= budget.weights
 
     @property
     def session(self) -> Session:

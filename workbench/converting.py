@@ -76,7 +76,7 @@ def convert(
         out = set_batch(out, batch)
         done.append(f"batch {batch}")
     limit = budget or VerifyBudget()
-    witness = RegionalVerifier() if verify and census(model).weight_bytes > limit.memory else None
+    witness = RegionalVerifier() if verify and census(model).weight_bytes > limit.weights else None
     if opset is not None:
         out = convert_opset(out, opset, witness)
         done.append(f"opset {model.opset} → {out.opset}")

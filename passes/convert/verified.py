@@ -96,7 +96,7 @@ class ConversionVerifier:
     @property
     def affordable(self) -> bool:
         """Whether original and result can both be run whole."""
-        return census(self.before).weight_bytes <= self.budget.memory
+        return census(self.before).weight_bytes <= self.budget.weights
 
     def _by_parts(self) -> Conversion:
         """What can be said where two whole runs are over the budget: the adapters' patches, and narrow nodes one by one."""
