@@ -16,6 +16,7 @@ import numpy as np
 from exec.arrays import Array, Value
 from exec.binding import FAILURES, fail
 from exec.interpreter import Interpreter
+from exec.kernels.growth import ask
 from exec.lowering.buffers import ALIGNMENT, Slot
 from exec.lowering.builder import Builder, Step
 from exec.lowering.fallback import Slots, dynamic_step, static_step
@@ -191,10 +192,10 @@ class Plan:
             return None
         if number in self.results:
             narrow = self.narrow.get(number)
-            return self.results[number].copy() if narrow is None else self.results[number].astype(narrow)
+            return owned(self.results[number]) if narrow is None else self.results[number].astype(narrow)
         if number in self.known:
             value = self.known[number]
-            return value.copy() if isinstance(value, np.ndarray) else value
+            return owned(value)
         return self.slots.values[number]
 
 
@@ -233,3 +234,15 @@ def _alive_bytes(builder: Builder) -> list[int]:
         total += step
         alive.append(total)
     return alive
+
+
+_SMALL = 1 << 26  # bytes nobody is asked about
+
+
+def owned(value: Value) -> Value:
+    """A value the caller may keep and write to; of a view, all that it shows."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.base is not None and 0 in value.strides and value.nbytes > _SMALL:
+        ask(value.nbytes)
+    return value.copy()

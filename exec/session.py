@@ -23,7 +23,7 @@ from exec.footprint import allowance, counting
 from exec.interpreter import Interpreter
 from exec.lowering.fallback import ShapeChangedError
 from exec.lowering.packs import Packs
-from exec.plan import Options, Plan
+from exec.plan import Options, Plan, owned
 from exec.program import MISSING, constant_bytes, filled_bytes, flatten, function_key
 from exec.progress import Cancel, check
 from exec.threads import blas_threads, default_threads
@@ -160,7 +160,7 @@ class Session:
             ready: list[tuple[str, Value]] = []
 
             def observe(number: int, value: Value) -> None:
-                ready.extend((name, _owned(value)) for name in names_of.get(number, ()))
+                ready.extend((name, owned(value)) for name in names_of.get(number, ()))
 
             for number, value in made.items():
                 observe(number, value)
@@ -257,7 +257,7 @@ class Session:
         self.interpreter.randomness.restart()
         with blas_threads(self.threads):
             self.interpreter.run(self.program, values, keep=set(outputs), cancel=cancel)
-        return [None if n == MISSING else _owned(values[n]) for n in outputs]
+        return [None if n == MISSING else owned(values[n]) for n in outputs]
 
     def _hooked(self, given: dict[int, Value], outputs: list[int], hook: Hook, cancel: Cancel | None) -> list[Value]:
         names = self.program.names
@@ -364,8 +364,3 @@ def input_defaults(graph: Any) -> dict[str, Array]:
         if weight is not None:
             defaults[tensor.name] = np.asarray(weight.load())
     return defaults
-
-
-def _owned(value: Value) -> Value:
-    """A value the caller may keep and write to."""
-    return value.copy() if isinstance(value, np.ndarray) else value

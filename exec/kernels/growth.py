@@ -11,6 +11,7 @@ from exec.arrays import Array, Value
 from exec.budget import bytes_text, default_limits, element_count, exceeded
 from exec.footprint import current
 
+_WIDE = 4  # bytes of an element of float32, in which sums of smaller types are made
 _STRING = 8  # TensorProto.STRING
 _SMALL = 1 << 26  # bytes nobody is asked about: the answer costs more than a small result
 
@@ -70,13 +71,26 @@ def _projected(inputs: Sequence[Any]) -> int:
     return 2 * element_count((*x.shape[:2], *w.shape[:2])) * int(x.itemsize)
 
 
+def _columns(inputs: Sequence[Any]) -> int:
+    """What each place of a transposed convolution adds to its window, beside what that is added to."""
+    x, w = inputs[:2]
+    return element_count((*x.shape[2:], *w.shape[1:])) * int(x.itemsize)
+
+
+def _scores(inputs: Sequence[Any]) -> int:
+    """The scores of an attention of one head, masked, exponentiated and divided."""
+    q, k = inputs[:2]
+    return 5 * int(q.shape[0] * q.shape[-2] * k.shape[-2]) * max(int(q.itemsize), _WIDE)
+
+
 _FORESEEN: dict[str, Callable[[Sequence[Any]], int]] = {
     **dict.fromkeys(
         ("Add", "Sub", "Mul", "Div", "Pow", "Mod", "PRelu", "Where", "Max", "Min", "Sum", "Mean", "And", "Or", "Xor",
          "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"),
         _broadcast,
     ),
-    "Concat": _concatenated, "MatMul": _product, "MatMulInteger": _product, **dict.fromkeys(("LSTM", "GRU", "RNN"), _projected), "Gather": _gathered, "GatherND": _gathered,
+    "Concat": _concatenated, "MatMul": _product, "MatMulInteger": _product, **dict.fromkeys(("LSTM", "GRU", "RNN"), _projected),
+    "ConvTranspose": _columns, "Attention": _scores, "Gather": _gathered, "GatherND": _gathered,
 }  # fmt: skip
 """Ops that can make much out of little: an upper bound of their output's bytes, from their inputs."""
 
@@ -90,8 +104,6 @@ _NOTHING_MADE = frozenset(
 
 _COPIED = frozenset(("Reshape", "Flatten"))
 """Ops that look at what lies in order, and copy what does not."""
-
-_WIDE = 4  # bytes of an element of float32, in which sums of smaller types are made
 
 _WORKING: dict[str, int] = {
     "Bernoulli": 20, "RandomNormalLike": 16, "RandomUniformLike": 16, "Multinomial": 24, "NonZero": 16, "TopK": 24, "Unique": 64,

@@ -130,7 +130,14 @@ def _flat(
         found = [k if leaf[k] else place[tree, node] for k, (tree, node) in enumerate(zip(tree_ids, ids, strict=True))]
         return np.array(found, np.int64)
 
+    if not len(features) == thresholds.size == leaf.size:
+        why = f"{len(features)} features, {thresholds.size} values and {leaf.size} modes"
+        raise ExecutionError("the nodes of an ensemble are described unevenly", why=why)
+    if min(features, default=0) < 0 or min(leaf_targets, default=0) < 0:
+        raise ExecutionError("a feature or a target of an ensemble has a negative number")
     true, false = child(true_ids), child(false_ids)
+    if bool(((true == own) | (false == own))[~leaf].any()):
+        raise ExecutionError("a tree leads back to one of its own nodes")
     _, roots = np.unique(np.array(tree_ids), return_index=True)
     weights = np.full((own.size, targets), np.nan)
     at = np.array([place[key] for key in zip(leaf_trees, leaf_nodes, strict=True)], np.int64)

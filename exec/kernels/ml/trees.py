@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Array
+from exec.errors import ExecutionError
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 """Comparisons by number; a leaf compares nothing."""
@@ -80,14 +81,16 @@ class Forest:
 
 
 def depth_of(roots: Array, true_child: Array, false_child: Array) -> int:
-    """Steps until every path has arrived at a node that is its own child; a cycle is cut at the number of nodes."""
+    """Steps until every path has arrived at a node that is its own child; `ExecutionError` where one never does."""
     level, steps = np.unique(roots), 0
     while level.size and steps <= true_child.size:
         inner = level[true_child[level] != level]
         level = np.unique(np.concatenate((true_child[inner], false_child[inner])))
         steps += bool(inner.size)
         if not inner.size:
-            break
+            return steps
+    if level.size:
+        raise ExecutionError("a tree leads back to one of its own nodes")
     return steps
 
 

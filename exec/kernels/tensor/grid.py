@@ -10,7 +10,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.errors import ExecutionError
-from exec.kernels.growth import fitting
+from exec.kernels.growth import ask, fitting
 from exec.kernels.registry import kernel
 from exec.kernels.tensor.interpolation import cubic
 from exec.kernels.tiled import TILE
@@ -39,6 +39,12 @@ def grid_sample(
     """
     dims = x.shape[2:]
     rank, places = len(dims), math.prod(grid.shape[1:-1])
+    if mode == "cubic":
+        corners, width = 4**rank, 4 * rank
+    else:
+        corners, width = 2**rank, 2 * rank
+    # an index and a weight for each corner, and along each axis, of every place
+    ask(places * grid.shape[0] * 16 * (corners + width))
     # pixels as rows of their channels: a neighbour is then one contiguous read
     pixels = np.ascontiguousarray(np.moveaxis(x, 1, -1)).reshape(x.shape[0], math.prod(dims), x.shape[1])
     taps = []
@@ -46,13 +52,13 @@ def grid_sample(
         place = grid[..., rank - 1 - axis].reshape(grid.shape[0], places).astype(np.result_type(grid, np.float32))
         place = (place + 1) / 2 * (dim - 1) if align_corners else ((place + 1) * dim - 1) / 2
         taps.append([_padded(i, w, dim, padding_mode, bool(align_corners)) for i, w in _neighbours(place, mode)])
-    corners = [_corner(corner, dims) for corner in itertools.product(*taps)]
+    near = [_corner(corner, dims) for corner in itertools.product(*taps)]
     y = np.zeros((x.shape[0], places, x.shape[1]), x.dtype)
     each = max(1, TILE // max(x.shape[1], 1))
     for entry, source in enumerate(pixels):
         for start in range(0, places, each):
             part = slice(start, start + each)
-            for index, weight in corners:
+            for index, weight in near:
                 read = np.take(source, index[entry, part], 0)
                 read *= weight[entry, part, None]
                 y[entry, part] += read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -336,3 +337,26 @@ def test_maps(compute: Any) -> None:
     assert compute("CastMap", {2: 4.0, 0: 1.0}, map_form="SPARSE", max_map=4, cast_to="TO_INT64", **ML)[0].tolist() == [
         [1, 0, 4, 0]
     ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("nodes_truenodeids", [0, 0, 0], "leads back"),
+        ("nodes_featureids", [-1, 0, 0], "negative"),
+        ("target_ids", [-1, 0], "negative"),
+        ("nodes_values", [0.5, 0.0], "unevenly"),
+    ],
+)
+def test_a_tree_that_cannot_be_walked_is_refused(field: str, value: list[float], says: str) -> None:
+    from exec.kernels.ml.ensembles import tree_ensemble_regressor
+
+    tree: dict[str, Any] = {
+        "n_targets": 1, "nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0], "nodes_values": [0.5, 0.0, 0.0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0],
+        "target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [1.0, 2.0],
+    }  # fmt: skip
+    x = np.array([[0.0], [1.0]], np.float32)
+    assert tree_ensemble_regressor(x, **tree).tolist() == [[1.0], [2.0]]
+    with pytest.raises(ExecutionError, match=says):
+        tree_ensemble_regressor(x, **{**copy.deepcopy(tree), field: value})

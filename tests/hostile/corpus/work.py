@@ -60,6 +60,8 @@ def _copies() -> Iterator[tuple[str, str]]:
     yield "a frame of mirrors", ints("s", 1000) + ints("p", 10_000_000, 10_000_000) + 'e = Expand(q, s) r = Pad<mode = "reflect">(e, p)'  # fmt: skip
     yield "a sequence put together", ints("s", 5_000_000) + f"e = Expand(q, s) f = SequenceConstruct({', '.join(['e'] * 100)}) r = ConcatFromSequence<axis = 0>(f)"  # fmt: skip
     yield "many rows of a memory", ints("s", 10, 100_000, 1) + ints("t", 1, 100, 1) + ints("u", 1, 100, 100) + "a = Expand(q, s) b = Expand(q, t) c = Expand(q, u) r = RNN<hidden_size = 100>(a, b, c)"  # fmt: skip
+    yield "a grid read by cubes", ints("s", 1, 1, 100, 100) + ints("g", 1, 2000, 2000, 2) + 'a = Expand(q, s) b = Expand(q, g) r = GridSample<mode = "cubic">(a, b)'  # fmt: skip
+    yield "a wide window turned round", ints("s", 1, 64, 200, 200) + ints("w", 64, 64, 9, 9) + "a = Expand(q, s) b = Expand(q, w) r = ConvTranspose(a, b)"  # fmt: skip
     yield "a spectrum of prime length", ints("s", 1, 10, 1) + "e = Expand(q, s) n = Constant<value = int64 {15485863}>() r = DFT(e, n)"  # fmt: skip
 
 
@@ -172,6 +174,10 @@ def cases() -> Iterator[Case]:
     for name, body in (*_views(), *_copies(), *_products(), *_loops()):
         whole = f"g (float[2] x) => (y) {{ q = ReduceSum<keepdims = 0>(x) {body} f0 = Shape(r) y = Cast<to = 1>(f0) }}"
         yield Case(f"work/{name}", text(whole.replace("(y)", "(float[N] y)")), FINE, BUDGET)
+    shown = ints("s", 400_000_000) + "e = Expand(x, s) y = Identity(e)"
+    yield Case(
+        "work/an output that shows one number", text(f"g (float[1] x) => (float[N] y) {{ {shown} }}"), FINE, BUDGET
+    )
     counted = (
         FORWARD % 20_000
         + "y = Loop(m, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) { d = Identity(c) w = Neg(v) }>"
