@@ -31,6 +31,8 @@ _OF_A_MODEL = (BudgetExceeded, ExecutionError, ExternalDataError, FeedError, Inv
 
 def name_file(error: BenchError, path: str) -> None:
     """Add the model's file to where an error in the model is, unless the error names it already."""
+    if isinstance(error, FeedError) and error.where:
+        return  # what is wrong is in a file of inputs
     if isinstance(error, _OF_A_MODEL) and os.path.basename(path) not in str(error):
         error.where = f"{error.where}, file {path}" if error.where else f"file {path}"
 
