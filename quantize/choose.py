@@ -101,6 +101,7 @@ def choose(
         taken, small = _by_share(taken, total)
         findings += small
     left = frozenset(n.name for n in graph.nodes if id(n) in excluded)
+    total += sum(work_of(n, shapes)[0] for n in graph.nodes if n.op in OTHER_PRODUCTS)
     return Chosen(tuple(possible), tuple(taken), tuple(findings), total, left)
 
 

@@ -32,6 +32,7 @@ PAGES = {
     "Q030": "opset raised",
     "Q031": "integer operators written",
     "Q032": "no integer operator: stays between Q and DQ",
+    "Q033": "an LSTM for onnxruntime only",
     "Q040": "an output lost much of its signal",
     "Q041": "the target was not reached",
     "Q043": "a part of an output lost much of its signal",

@@ -203,6 +203,8 @@ def _static(
     float_model = prepared(model, opset, options, findings, progress, cancel)
     samples = samples_of(float_model, data)
     keep = JUDGED if goal is None else 3 * JUDGED
+    if goal is not None:
+        options = replace(options, recurrent=False)  # a search mixes what QDQ can say
     measured = _measured(float_model, samples, options, goal is not None, keep, findings, progress, cancel)
     are_measured = [s.samples > 0 for s in measured.spans.values()]
     findings += samples.remarks(calibrated=any(are_measured) or not are_measured)
@@ -229,7 +231,9 @@ def _static(
             )
         if found.stopped:
             findings.append(Finding("Q042", "note", "", f"{found.stopped}, {len(points)} mixes were tried"))
-    findings += [*measured.findings, *built.findings, *cpu_findings(options.activations, options.weights)]
+    taken = {n.name for n in built.nodes}
+    findings += [f for f in measured.findings if f.code != "Q071" or f.node not in taken]
+    findings += [*built.findings, *cpu_findings(options.activations, options.weights)]
     if format == "qoperator":
         findings += to_qoperator(built.model.graph)
     return Work(

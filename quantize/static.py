@@ -24,6 +24,7 @@ from quantize.numerics import TYPES
 from quantize.observers import MinMax, Observer, observer
 from quantize.placement import JOINED
 from quantize.qdq import Writer
+from quantize.recurrent import quantize_recurrent
 from quantize.regions import Region, region_of
 from quantize.report import QuantizedNode, QuantizedTensor
 from quantize.samples import Samples
@@ -39,6 +40,7 @@ class Options:
 
     rounding  "gptq", or "nearest"
     halves    store weights that stay float in 16 bits
+    recurrent  write LSTMs as onnxruntime's own, in 8 bits
     repairs   of `repair.REPAIRS`; "bias" rounds to nearest: with both, the same error would be taken out twice
     """
 
@@ -53,6 +55,7 @@ class Options:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     halves: bool = True
     repairs: Sequence[str] = ()
+    recurrent: bool = True
 
 
 @dataclass
@@ -192,6 +195,9 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
     writing = Writing(model.graph, options.weights, options.per_channel, options.activations, region, ranges, findings)
     products = measured.products if options.rounding == "gptq" else {}
     writing.write(chosen, products, measured.rounded, measured.means)
+    recurrent: list[QuantizedNode] = []
+    if chosen and _takes_recurrent(options) and halves is None:
+        recurrent = quantize_recurrent(model.graph, writing.writer, measured.shapes, measured.chosen.left, findings)
     if chosen and (options.halves if halves is None else halves):
         count, saved = store_halves(model.graph, writing.writer)
         if count:
@@ -210,7 +216,13 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
         )
         for c in chosen
     ]
-    return Built(model, tuple(nodes), tuple(rows), tuple(findings))
+    return Built(model, (*nodes, *recurrent), tuple(rows), tuple(findings))
+
+
+def _takes_recurrent(options: Options) -> bool:
+    """With a selection, or other types than 8-bit integers, LSTMs were not meant."""
+    kind = TYPES[options.activations]
+    return options.recurrent and not options.include and kind.bits == 8 and not kind.is_float
 
 
 def copied(model: Model, choices: Sequence[Choice]) -> list[Choice]:

@@ -283,3 +283,50 @@ def test_an_operator_newer_than_the_file_raises_its_opset(mode: str) -> None:
     with pytest.raises(OptionError, match="opset 13 is too low") as raised:
         quantize(model, mode, [{"x": f32(4, 64)}], opset=13)
     assert "LayerNormalization" in str(raised.value)
+
+
+def lstm(direction: str, extra: str = "") -> tuple[Model, list[dict[str, Any]]]:
+    heads = 2 if direction == "bidirectional" else 1
+    text = (
+        f"g (float[6,2,64] x) => (float[6,{heads},2,128] y, float[{heads},2,128] h, float[{heads},2,128] c) {{ a = MatMul(x, k)"
+        f' y, h, c = LSTM<hidden_size=128, direction="{direction}"{extra}>(a, w, r, b) }}'
+    )
+    uneven = np.logspace(-1, 0, 512).reshape(1, -1, 1)
+    weights = {
+        "w": f32(heads, 512, 64) / 8 * uneven,
+        "r": f32(heads, 512, 128) / 8 * uneven,
+        "b": f32(heads, 1024) / 4,
+        "k": f32(64, 64) / 8,
+    }
+    model = build(text, **{n: v.astype(np.float32) for n, v in weights.items()})
+    return model, [{"x": f32(6, 2, 64)} for _ in range(4)]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_an_lstm_is_written_for_onnxruntime_and_said(direction: str) -> None:
+    model, data = lstm(direction)
+    result = quantize(model, data=data, preset="full")
+    proto, got = checked(result.model, data[0])
+    assert "DynamicQuantizeLSTM" in {n.op_type for n in proto.graph.node}
+    want = Session(model).run(data[0])
+    assert all(sqnr_db(want[n], got[n]) > LEAST_DB for n in want)
+    assert [f.level for f in result.report.of("Q033")] == ["warning"]
+    assert not result.report.of("Q071")
+    assert result.report.macs_int8 == result.report.macs_total
+    assert result.report.after_bytes < 0.3 * result.report.before_bytes
+
+
+@pytest.mark.parametrize("how", ["excluded", "searched", "included", "u16", "layout"])
+def test_an_lstm_stays_float_where_it_was_not_meant(how: str) -> None:
+    model, data = lstm("forward")
+    if how == "layout":
+        model = build(
+            "g (float[6,2,64] x) => (float[6,2,1,128] y) { a = MatMul(x, k) y = LSTM<hidden_size=128, layout=1>(a, w, r) }",
+            k=f32(64, 64) / 8, w=f32(1, 512, 64) / 8, r=f32(1, 512, 128) / 8,
+        )  # fmt: skip
+    options: dict[str, Any] = {
+        "excluded": {"exclude": ["op:LSTM"]}, "searched": {"target": 20.0}, "included": {"include": ["op:MatMul"]}, "u16": {"activations": "u16"}, "layout": {},
+    }[how]  # fmt: skip
+    result = quantize(model, data=data, preset="full", **options)
+    assert not any(n.domain for n in result.model.graph.nodes)
+    assert [f.node for f in result.report.of("Q071")]
