@@ -35,6 +35,7 @@ INT8 = ("5", "r", "enter", "a", "enter")
 class Shot:
     """One picture: keys pressed on a fresh app.
 
+    toasts True keeps what stands in the corner
     wait   False takes the picture before the work that the last key began has ended
     sight  "deutan", "protan" or "grey" for a second picture as such eyes see it
     """
@@ -45,6 +46,7 @@ class Shot:
     theme: str = "owb-dark"
     env: dict[str, str] = field(default_factory=dict)
     wait: bool = True
+    toasts: bool = False
     sight: tuple[str, ...] = ()
 
 
@@ -63,7 +65,7 @@ ATTENTION: tuple[Shot, ...] = (
     Shot("slice", ("3", "enter")),
     Shot("passes", ("4",)),
     Shot("passes-apply", ("4", "A")),
-    Shot("passes-applied", APPLY),
+    Shot("passes-applied", APPLY, toasts=True),
     Shot("profile", (*APPLY, "6", "r"), sight=("grey",)),
     Shot("profile-ab", (*APPLY, "b", "6", "r")),
     Shot("compare", (*APPLY, "7", "r")),
@@ -137,7 +139,7 @@ async def take(path: Path, shots: tuple[Shot, ...], out: Path, only: str) -> Non
             del os.environ[name]
         if not shot.keys and not shot.wait:
             app.open = lambda path: None  # type: ignore[method-assign]  # the first paint is what stands there before the model is open
-        async with app.run_test(size=shot.size) as pilot:
+        async with app.run_test(size=shot.size, notifications=True) as pilot:
             if shot.keys:
                 await settled(pilot, app)
             for key in shot.keys:
@@ -147,6 +149,9 @@ async def take(path: Path, shots: tuple[Shot, ...], out: Path, only: str) -> Non
                 if stops or (shot.wait and "ctrl+c" not in shot.keys) or key != "r":
                     await settled(pilot, app)
             await pilot.pause(0.1 if shot.wait or not shot.keys else 1.8)
+            if not shot.toasts:
+                app.toasts.clear()
+                await pilot.pause()
             svg = without_network(app.export_screenshot(title=f"owb {path.name}"))
         (out / f"{shot.name}.svg").write_text(svg, encoding="utf-8")
         print(f"{shot.name}.svg", flush=True)

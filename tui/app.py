@@ -15,9 +15,11 @@ from exec.errors import BenchError, OptionError
 from tui import files, glyphs
 from tui.actions import BY_ID, bindings
 from tui.bridge import Bridge
+from tui.header import header
 from tui.line import Span
 from tui.messages import JobEnded, JobFailed, JobProgress, JobSettled, JobStarted
 from tui.theme import DARK, LIGHT, textual_theme
+from tui.toasts import Toasts
 from tui.views import registry
 from tui.views.overview import OverviewView
 from tui.views.view import View
@@ -30,6 +32,7 @@ from workbench.render.text import display_name
 if TYPE_CHECKING:
     from tui.child import Child
     from workbench.bench import Bench
+    from workbench.history import StateInfo
     from workbench.nodes import NodeId
 
 _EAGER = 20_000
@@ -66,12 +69,14 @@ class WorkbenchApp(App[None]):
         self.watch_file = files.Watch(self.path)
         self.palette = LIGHT if theme == LIGHT.name else DARK
         self.ascii_only = glyphs.wants_ascii()
+        self.set_class(self.ascii_only, "-ascii")
         self.bench: Bench | None = None
         self.bridge = Bridge(self)
+        self.toasts = Toasts(self)
         self.cursor: NodeId | None = None
         self._trail: list[tuple[str, NodeId | None]] = []
         self._ahead: list[tuple[str, NodeId | None]] = []
-        self._said: dict[str, list[Span]] = {}
+        self._said: dict[str, tuple[list[Span], Any]] = {}
         self._passing = False  # what the message row shows is over with the next key
         self.current = "overview"
         self._complete, self._screens_made = False, asyncio.Event()
@@ -119,6 +124,7 @@ class WorkbenchApp(App[None]):
         self.bridge.run("open", f"opening {path.name}", work, self._opened, quiet=True)
 
     def _opened(self, bench: Bench) -> None:
+        files.note(self)
         if self.child is not None:
             self.child.close()
         self.bench, self.path, self.cursor = bench, bench.path, None
@@ -267,12 +273,12 @@ class WorkbenchApp(App[None]):
 
     def refresh_frame(self) -> None:
         """Header, tabs and footer follow the state."""
-        self.query_one("#header", Bar).show(*self._header())
+        self.query_one("#header", Bar).show(*header(self))
         badges = {"passes": str(self.bench.b)} if self.bench is not None and self.bench.b else {}
         self.query_one(Tabs).show_tabs(self.current, badges, self.size.width)
         self.query_one(Floor).show_faces(self.view().FACES, self.view().face)
         self.refresh_footer()
-        if not self._passing and self.current not in self._said:
+        if not self._passing and self._sentence() is None:
             self._say_again()
 
     def refresh_footer(self) -> None:
@@ -280,54 +286,38 @@ class WorkbenchApp(App[None]):
         if self.is_running:
             self.query_one(Keys).show_keys(self.view().footer(), self.size.width)
 
-    def _header(self) -> tuple[list[Span], list[Span]]:
-        name = display_name(self.path.name, 40)
-        left: list[Span] = [(" owb ", "focus"), (f" {name}  ", "strong")]
-        if self.bench is None:
-            return left, []
-        bench, narrow = self.bench, self.size.width < 100
-        for slot, token in (("A", "slot.a"), ("B", "slot.b")):
-            info = bench.info(slot)
-            chosen = bench.shown == slot
-            if slot == "B" and bench.a == bench.b:
-                left.append(("B = A  ", "dim"))
-                continue
-            title = f"{slot} {display_name(info.title, 24)}" if not narrow else slot
-            left += [("▐", token), (title, token + "!"), ("▌", token)] if chosen else [(f" {title} ", token)]
-            facts = f" {info.nodes:,} nodes" + (f" · {units.size(info.file_bytes)}" if not narrow else "")
-            left.append((facts + "  ", "fg" if chosen else "dim"))
-        both = bench.shown == "A→B"
-        left += (
-            [("▐", "focus"), ("A→B", "focus!"), ("▌", "focus")]
-            if both
-            else [(" A→B ", "dim" if bench.a != bench.b else "line")]
-        )
-        job = self.bridge.busy
-        right: list[Span] = [(f"◐ {job.kind}  ", "warn")] if job is not None else []
-        right.append(("● unsaved ", "warn") if bench.unsaved else ("saved ", "dim"))
-        return left, right
-
     def on_resize(self) -> None:
         floor = self.query_one(Floor)
         floor.display = self.size.height >= _FLOOR_ROWS
         self.refresh_frame()
         self.call_after_refresh(floor.refresh)  # its feet stand below the seams, wherever these are now
 
-    def say(self, text: str, token: str = "fg", *, passing: bool = False) -> None:
-        """Put a sentence into the message row; it belongs to this screen and stands there again when one comes back.
+    def say(self, text: str, token: str = "fg", *, passing: bool = False, screen: str = "") -> None:
+        """Put a sentence into the message row; it belongs to a screen and a state, and stands there again when one comes back to them.
 
         passing   it is over with the next key: the answer to a key that could do nothing, the state of work
+        screen    whose it is, where the answer may come after one has left; the current one by default
         """
         line: list[Span] = [(" " + display_name(text), token)]
-        self._passing = passing
         if not passing:
-            self._said[self.current] = line
-        self.query_one(FilterBar).say(line)
+            self._said[screen or self.current] = (line, self._state())
+        if screen in ("", self.current):
+            self._passing = passing
+            self.query_one(FilterBar).say(line)
+
+    def _state(self) -> Any:
+        bench = self.bench
+        return (bench.shown, bench.key("A"), bench.key("B")) if bench is not None else None
+
+    def _sentence(self) -> list[Span] | None:
+        """What was said on this screen of the state that is shown."""
+        line, state = self._said.get(self.current, (None, None))
+        return line if state == self._state() else None
 
     def _say_again(self) -> None:
         """The screen's own sentence, in place of one that is over."""
         self._passing = False
-        said = self._said.get(self.current) or [(" " + display_name(self.view().sentence()), "dim")]
+        said = self._sentence() or [(" " + display_name(self.view().sentence()), "dim")]
         self.query_one(FilterBar).say(said)
 
     # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -349,7 +339,9 @@ class WorkbenchApp(App[None]):
             self._say_again()
         handler = view.handler(action_id) or getattr(self, "do_" + action_id.replace(".", "_").replace("-", "_"), None)
         if handler is None:
-            if action_id.startswith("go."):
+            if action_id == f"go.{self.current}" and view.FACES:
+                view.do_face_next()
+            elif action_id.startswith("go."):
                 self.go(action_id.removeprefix("go."))
             else:
                 self.say(f"{BY_ID[action_id].text}: nothing here", "dim", passing=True)
@@ -370,6 +362,8 @@ class WorkbenchApp(App[None]):
         match action_id:
             case "slot.next":
                 return bench.why_not_next_slot()
+            case "session.recipe":
+                return bench.why_not_change()
             case "session.resume":
                 return "" if self.resumable else "nothing was done to this file the last time"
             case "history.undo":
@@ -424,14 +418,26 @@ class WorkbenchApp(App[None]):
         info = self.bench.undo()
         self.state_changed()
         if info is not None:
-            self.say(f"B is step {info.number}, {info.title}: Z takes it back")
+            undone = self.bench.info_of(info.number + 1)
+            self.say(
+                f"undone: step {undone.number}, {display_name(undone.title)}. {self._where(info)}; Z does it again"
+            )
 
     def do_history_redo(self) -> None:
         assert self.bench is not None
         info = self.bench.redo()
         self.state_changed()
         if info is not None:
-            self.say(f"B is step {info.number}, {info.title}")
+            self.say(f"done again: step {info.number}, {display_name(info.title)}. {self._where(info)}; z undoes")
+
+    @staticmethod
+    def _where(info: StateInfo) -> str:
+        step = f"step {info.number}" if info.number else "the original"
+        return f"B is {step} with {info.nodes:,} nodes"
+
+    def on_rows_moved(self) -> None:
+        """A toast keeps away from the cursor."""
+        self.toasts.place()
 
     def do_help_open(self) -> None:
         from tui.dialogs.help import HelpDialog
@@ -467,6 +473,9 @@ class WorkbenchApp(App[None]):
 
     def do_session_resume(self) -> None:
         files.resume(self)
+
+    def do_session_recipe(self) -> None:
+        files.ask_recipe(self)
 
     def do_session_reload(self) -> None:
         self.guarded(lambda: self.open(self.path))
@@ -552,12 +561,17 @@ class WorkbenchApp(App[None]):
 
     def on_job_ended(self, message: JobEnded) -> None:
         if message.stopped:
-            self.say(f"stopped: {message.text}; nothing was changed", "warn")
+            far = f" after {message.done:,} of {message.total:,}" if message.total else ""
+            self.say(f"stopped{far}: {message.text}; nothing was changed", "warn")
         elif not message.quiet and self._passing:
             self._say_again()
+        if message.stopped and self.bench is not None:
+            self.view().learnt()
         self.refresh_frame()
 
     def on_job_failed(self, message: JobFailed) -> None:
+        if self.bench is not None:
+            self.view().learnt()
         self.refresh_frame()
         self.fail(message.error)
 

@@ -86,9 +86,9 @@ class Bridge:
         try:
             result = work(progress, job.stop.is_set)
         except Cancelled:
-            self._finish(
-                job, lambda: self.app.post_message(JobEnded(job.kind, job.text, stopped=True, quiet=job.quiet))
-            )
+            count, total, _ = job.progress
+            ended = JobEnded(job.kind, job.text, stopped=True, quiet=job.quiet, done=count, total=total)
+            self._finish(job, lambda: self.app.post_message(ended))
         except BenchError as error:
             failed = JobFailed(job.kind, error)
             self._finish(job, lambda: self.app.post_message(failed))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exec.errors import BenchError
+from tui.views.view import View
 from workbench.render import units
 from workbench.render.text import display_name
 
 if TYPE_CHECKING:
     from tui.app import WorkbenchApp
     from tui.dialogs.save import Wanted
+    from tui.line import Line
     from workbench.bench import Bench
 
 WATCH_S = 2.0
@@ -51,6 +55,7 @@ def saved(app: WorkbenchApp, done: list[Path]) -> None:
     """Say what was written and where."""
     names = ", ".join(p.name for p in done)
     app.say(f"saved {display_name(names)} in {display_name(str(done[0].resolve().parent), 60)}")
+    app.toasts.done(f"saved {names}")
     note(app)
     app.refresh_frame()
 
@@ -67,47 +72,81 @@ def note(app: WorkbenchApp) -> None:
     if bench.history.tip:
         change = bench.info_of(bench.history.tip).nodes - bench.info("A").nodes
         result = f"{change:+d} nodes".replace("-", "−")
-    remember(bench.path, bench.history.steps[0].info.file_bytes, result, steps)
+    screens = {str(view.id): view.remembered() for view in app.query(View) if view.remembered()}
+    remember(bench.path, bench.history.steps[0].info.file_bytes, result, steps, screens)
 
 
 def offer_resume(app: WorkbenchApp) -> None:
-    """Say that there were steps the last time."""
-    from workbench.sessions import read_sessions
+    """Leave every screen as it was left the last time, and say that there were steps."""
+    from workbench.sessions import last_of
 
     bench = app.bench
     if bench is None or not app.remembers:
         return
-    whole = str(bench.path.resolve())
-    last = next((r for r in read_sessions().recent if r.path == whole and r.steps), None)
+    last = last_of(bench.path)
     app.resumable = list(last.steps) if last is not None else []
-    if last is not None:
+    for view in app.query(View):
+        if last is not None and str(view.id) in last.screens:
+            view.take(last.screens[str(view.id)])
+    if app.view().stale:
+        app.view().arrived()
+    if last is not None and last.steps:
         app.say(f"Opened in {units.duration(bench.opened_ns)}. Last time {len(last.steps)} {'step' if len(last.steps) == 1 else 'steps'} ({last.result}): : resume does {'it' if len(last.steps) == 1 else 'them'} again.")  # fmt: skip
 
 
 def resume(app: WorkbenchApp) -> None:
     """Do the last session's steps again."""
-    from workbench.editsteps import edit_of
+    from workbench.recipe import recipe_of
 
-    bench, steps = app.bench, app.resumable
+    try:
+        steps = recipe_of(app.resumable).step
+    except BenchError as error:
+        app.fail(error)
+        return
+    app.resumable = []
+    _do_again(app, steps, None, "the last session's steps")
+
+
+def ask_recipe(app: WorkbenchApp) -> None:
+    """Which recipe to run."""
+    from tui.dialogs.ask import AskDialog
+
+    about: list[Line] = [[("its steps are done on B, each one verified and undone by z", "fg")]]
+    app.push_screen(AskDialog("Run a recipe", about, f"{app.path.parent}/"), lambda text: run_recipe(app, Path(text)) if text else None)  # fmt: skip
+
+
+def run_recipe(app: WorkbenchApp, path: Path) -> None:
+    """Do a recipe's steps on B."""
+    from workbench.recipe import read_recipe
+
+    path = path.expanduser()
+    bench = app.bench
+    if bench is not None and bench.why_not_change():
+        app.say(bench.why_not_change(), "warn", passing=True)
+        return
+    try:
+        steps = read_recipe(path).step
+    except BenchError as error:
+        app.fail(error)
+        return
+    _do_again(app, steps, path.resolve().parent, display_name(path.name))
+
+
+def _do_again(app: WorkbenchApp, steps: Sequence[Any], folder: Path | None, what: str) -> None:
+    from workbench.replaying import do_again
+
+    bench = app.bench
     assert bench is not None
-
-    def work(progress: Any, cancel: Any) -> int:
-        for step in steps:
-            options = {k: v for k, v in step.items() if k not in ("do", "in_memory", "data")}
-            if step.get("do") == "optimize":
-                bench.optimize(list(options.pop("passes")), progress=progress, cancel=cancel, **options)  # fmt: skip
-            elif step.get("do") == "quantize":
-                bench.quantize(progress=progress, cancel=cancel, **options)
-            else:
-                bench.edit(edit_of(step))
-        return len(steps)
+    before = bench.info("B")
 
     def done(count: int) -> None:
-        app.resumable = []
         app.state_changed()
-        app.say(f"{count} steps done again; z undoes the last")
+        change = f"{bench.info('B').nodes - before.nodes:+,d} nodes".replace("-", "−")
+        said = f"{what}: {count} {'step' if count == 1 else 'steps'} done, {change}"
+        app.say(f"{said}; z undoes the last")
+        app.toasts.done(f"{said}   z undoes")
 
-    app.bridge.run("optimize", "doing the last session's steps again", work, done)
+    app.bridge.run("optimize", f"running {what}", lambda p, c: do_again(bench, steps, folder=folder, progress=p, cancel=c), done)  # fmt: skip
 
 
 def choose_file(app: WorkbenchApp, *, second: bool = False) -> None:
@@ -126,6 +165,7 @@ def choose_file(app: WorkbenchApp, *, second: bool = False) -> None:
         def adopted(_: Any) -> None:
             app.state_changed()
             app.say(f"B is {display_name(path.name)}: b shows A, B, A→B; 7 r compares")
+            app.toasts.done(f"opened {path.name} as B")
 
         app.bridge.run("open", f"opening {path.name}", lambda p, c: bench.adopt(path), adopted)
 

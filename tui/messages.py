@@ -36,9 +36,10 @@ class JobSettled(Message):
 class JobEnded(Message):
     """Work is over: finished, or stopped on request."""
 
-    def __init__(self, kind: str, text: str, stopped: bool, quiet: bool) -> None:
+    def __init__(self, kind: str, text: str, stopped: bool, quiet: bool, done: int = 0, total: int = 0) -> None:
         super().__init__()
         self.kind, self.text, self.stopped, self.quiet = kind, text, stopped, quiet
+        self.done, self.total = done, total
 
 
 class JobFailed(Message):

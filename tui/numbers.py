@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from workbench.render import units
+
 _EXPONENT = re.compile(r"(?<=\d)e([+-])0*(\d+)")
 
 
@@ -12,6 +14,23 @@ def number(value: float | None, spec: str = ".4g") -> str:
     return "–" if value is None else exponents(f"{value:{spec}}").replace("-", "−")
 
 
+def pointed(value: float | None) -> str:
+    """For a column: four decimals, so that points stand below each other; what they cannot hold has an exponent."""
+    if value is None or value == 0:
+        return "–" if value is None else "0     "
+    return number(value, ".4f" if 1e-3 <= abs(value) < 1e4 else ".1e")
+
+
 def exponents(text: str) -> str:
     """The numbers inside a sentence: "1e-04 allowed" → "1e−4 allowed"."""
     return _EXPONENT.sub(lambda found: f"e{'−' if found[1] == '-' else ''}{found[2]}", text)
+
+
+def signed(share: float | None) -> str:
+    """A change as a share: -0.106 → "−10.6 %"."""
+    return "–" if share is None else f"{100 * share:+.1f} %".replace("-", "−")
+
+
+def decibels(value_db: float | None) -> str:
+    """As `units.decibel`, with a real minus."""
+    return units.decibel(value_db).replace("-", "−")

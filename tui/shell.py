@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tui import files
 from tui.dialogs.page import PageDialog
 from workbench.cli.group import COMMANDS
 from workbench.render.text import display_name
@@ -34,6 +35,9 @@ def run(app: WorkbenchApp, text: str) -> None:
         words = shlex.split(text.strip().removeprefix("owb "))
     except ValueError as error:
         app.say(f"{text}: {error}", "warn")
+        return
+    if words[0] == "recipe" and len(words) == 2 and "." in words[1]:  # `recipe run` and `recipe show` are commands
+        files.run_recipe(app, Path(words[1]))
         return
 
     def work(progress: Any, cancel: Callable[[], bool]) -> tuple[int, str]:

@@ -197,6 +197,7 @@ class Bench:
         self,
         passes: Sequence[str] | str,
         *,
+        skip: Sequence[str] = (),
         opset: int | None = None,
         target: str = "portable",
         progress: Progress | None = None,
@@ -208,12 +209,25 @@ class Bench:
 
         started = perf_counter_ns()
         result = optimize(
-            self.model("B"), passes, opset=opset, target=target, verify=verify, progress=progress, cancel=cancel
+            self.model("B"),
+            passes,
+            skip=skip,
+            opset=opset,
+            target=target,
+            verify=verify,
+            progress=progress,
+            cancel=cancel,
         )
         names = passes if isinstance(passes, str) else ",".join(passes)
         title = passes if isinstance(passes, str) else passes[0] if len(passes) == 1 else f"{len(passes)} rules"
-        given = {k: v for k, v, usual in (("opset", opset, None), ("target", target, "portable")) if v != usual}
-        words = "".join(f" --{k} {v}" for k, v in given.items()) + ("" if verify else " --no-verify")
+        given: dict[str, Any] = {
+            k: v for k, v, usual in (("opset", opset, None), ("target", target, "portable")) if v != usual
+        }
+        if skip:
+            given["skip"] = list(skip)
+        words = "".join(f" --{k} {','.join(v) if isinstance(v, list) else v}" for k, v in given.items()) + (
+            "" if verify else " --no-verify"
+        )
         code = "".join(f", {k}={v!r}" for k, v in given.items()) + ("" if verify else ", verify=False")
         return self._step(
             result.model, title, started, result.report,

@@ -145,7 +145,7 @@ def replay(
     reports: list[Any] = []
     for number, step in enumerate(recipe.step):
         check(cancel, "the recipe")
-        inner = _within(progress, number, recipe.step)
+        inner = within(progress, number, recipe.step)
         report(inner, 0, 0, "begins")
         if isinstance(step, OptimizeStep):
             from passes.optimize import optimize
@@ -157,9 +157,7 @@ def replay(
             from quantize.quantize import quantize
 
             options = {k: v for k, v in msgspec.structs.asdict(step).items() if k not in ("data", "mode")}
-            done = quantize(
-                model, step.mode, _inside(Path(folder), step.data), progress=inner, cancel=cancel, **options
-            )
+            done = quantize(model, step.mode, inside(Path(folder), step.data), progress=inner, cancel=cancel, **options)
         else:
             done = Edited(step.apply(model), step)
         model = done.model.snapshot().restore() if number + 1 < len(recipe.step) else done.model
@@ -167,7 +165,7 @@ def replay(
     return Replay(model, tuple(reports))
 
 
-def _within(progress: Progress | None, number: int, steps: Sequence[Any]) -> Progress | None:
+def within(progress: Progress | None, number: int, steps: Sequence[Any]) -> Progress | None:
     """The progress of one step, said with its place among all."""
     if progress is None:
         return None
@@ -179,7 +177,8 @@ def _within(progress: Progress | None, number: int, steps: Sequence[Any]) -> Pro
     return inner
 
 
-def _inside(folder: Path, data: str | int | None) -> str | int | None:
+def inside(folder: Path, data: str | int | None) -> str | int | None:
+    """A recipe's data, which lies beside it or below."""
     if not isinstance(data, str):
         return data
     path = (folder / data).resolve()

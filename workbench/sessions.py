@@ -14,7 +14,8 @@ MOST = 20
 class Recent(msgspec.Struct, forbid_unknown_fields=True):
     """One file.
 
-    steps  what was done to it and not thrown away: options as a recipe keeps them
+    steps    what was done to it and not thrown away: options as a recipe keeps them
+    screens  how each screen was left: its face, order, filter and folds
     """
 
     path: str
@@ -22,6 +23,7 @@ class Recent(msgspec.Struct, forbid_unknown_fields=True):
     opened: float
     result: str = ""
     steps: list[dict[str, object]] = []
+    screens: dict[str, dict[str, object]] = {}
 
 
 class Sessions(msgspec.Struct, forbid_unknown_fields=True):
@@ -49,11 +51,23 @@ def read_sessions() -> Sessions:
         return Sessions()
 
 
-def remember(path: Path, file_bytes: int, result: str = "", steps: list[dict[str, object]] | None = None) -> None:
+def last_of(path: Path) -> Recent | None:
+    """How a file was left the last time."""
+    whole = str(path.resolve())
+    return next((r for r in read_sessions().recent if r.path == whole), None)
+
+
+def remember(
+    path: Path,
+    file_bytes: int,
+    result: str = "",
+    steps: list[dict[str, object]] | None = None,
+    screens: dict[str, dict[str, object]] | None = None,
+) -> None:
     """Put a file first."""
     sessions = read_sessions()
     whole = str(path.resolve())
-    entry = Recent(whole, file_bytes, time.time(), result, steps or [])
+    entry = Recent(whole, file_bytes, time.time(), result, steps or [], screens or {})
     sessions.recent = [entry, *(r for r in sessions.recent if r.path != whole)][:MOST]
     target = state_path()
     try:

@@ -95,7 +95,7 @@ def test_all_ready_rules_apply_verified_and_undo_brings_the_original_back(ui: An
         assert app.bench is not None
         assert app.bench.b == 1
         assert app.bench.info("B").nodes < app.bench.info("A").nodes
-        assert "Verified" in ui.text(app)
+        assert "verified" in ui.text(app)
         await pilot.press("z")
         await ui.settled(pilot, app)
         assert app.bench.b == 0

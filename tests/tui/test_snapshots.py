@@ -53,7 +53,7 @@ BUSY = {"profile": ("6", "r"), "compare": (*APPLY, "7", "r"), "sensitivity": RAN
 def masked(text: str) -> str:
     """Times, and counts that another rule or check would change, apart: everything else is the screen's own doing."""
     text = re.sub(r"\d\d:\d\d:\d\d", "hh:mm:ss", text)
-    text = re.sub(r"\d+ rules tried", "n rules tried", text)
+    text = re.sub(r"\d+ rules ·", "n rules ·", text)
     text = re.sub(r"in \d of \d pla", "in n of n pla", text)  # as many as time allowed
     text = re.sub(r"on \d runs?", "on n runs", text)
     text = re.sub(r"\d+(?=( ✓ ─| found nothing))", "n", text)
@@ -67,9 +67,7 @@ def same(lines: list[str], name: str, size: tuple[int, int], header: bool) -> No
     """Compare with the kept picture; the header's sizes and a message that tells a time stay out."""
     lines = [line.rstrip() for line in lines]
     if header:
-        lines[-2] = re.sub(
-            r"worst difference.*", "worst difference …", lines[-2] if "Opened in" not in lines[-2] else ""
-        )
+        lines[-2] = re.sub(r"verified: .*", "verified: …", lines[-2] if "Opened in" not in lines[-2] else "")
         lines[0] = ""
     path = FOLDER / f"{name}-{size[0]}x{size[1]}.txt"
     text = masked("\n".join(lines)) + "\n"
@@ -92,6 +90,8 @@ def full(ui: Any, steady: Any, name: str, size: tuple[int, int]) -> None:
         await ui.press(pilot, app, *SHOTS[name])
         if "profile" in app.bench.log[-1].command:
             await ui.settled(pilot, app)
+        app.toasts.clear()  # they come and go by the clock
+        await pilot.pause()
         same(ui.text(app).splitlines(), name, size, len(app.screen_stack) == 1)
 
     ui.drive(script, MODEL, size=size)
@@ -108,6 +108,8 @@ def busy(ui: Any, steady: Any, job: str, size: tuple[int, int]) -> None:
             await pilot.pause(0.02)
             if "6 of 12" in ui.text(app):
                 break
+        app.toasts.clear()
+        await pilot.pause()
         same(ui.text(app).splitlines(), f"{job}-busy", size, True)
         await ui.press(pilot, app, "ctrl+c")
         assert "stopped" in ui.text(app)
@@ -122,6 +124,8 @@ def failed(ui: Any, steady: Any, job: str, size: tuple[int, int]) -> None:
     async def script(pilot: Any, app: Any) -> None:
         app.bench.runner = steady(app, fails=job)
         await ui.press(pilot, app, *BUSY[job])
+        app.toasts.clear()
+        await pilot.pause()
         same(ui.text(app).splitlines(), f"{job}-error", size, False)
         await ui.press(pilot, app, "escape")
         assert len(app.screen_stack) == 1

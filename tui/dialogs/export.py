@@ -30,7 +30,11 @@ def ask_path(app: WorkbenchApp, title: str, about: str, default: Path, write: Ca
             write(target)
             return target
 
-        app.bridge.run("export", f"writing {target.name}", work, lambda done: app.say(f"wrote {done}"))
+        def written(done: Path) -> None:
+            app.say(f"wrote {display_name(str(done), 200)}")
+            app.toasts.done(f"wrote {done.name}")
+
+        app.bridge.run("export", f"writing {target.name}", work, written)
 
     app.push_screen(AskDialog(title, [[(display_name(about, 200), "fg")]], str(default)), given)
 

@@ -59,11 +59,27 @@ def operator_page(detail: NodeDetail, bench: Bench | None, label: str) -> PageDi
         title,
         [
             ("", display_name(detail.name)),
-            ("could be", why or ("no rule concerns it" if report is not None else "4 Passes counts what each rule would do")),
+            ("could be", why or (_untouched(detail, bench) if report is not None else "4 Passes counts what each rule would do")),
             ("attributes", attributes),
             ("specification", textwrap.dedent(detail.doc) or "no schema is known for this operator"),
         ],
     )  # fmt: skip
+
+
+def _untouched(detail: NodeDetail, bench: Bench | None) -> str:
+    """No rule found or refused anything at this node; who reads it is what most rules ask first."""
+    said = "no rule finds its pattern here, and none refuses one"
+    lookup = bench.results.lookups.get(bench.key()) if bench is not None else None
+    for link in detail.outputs:
+        if lookup is None or not link.peers:
+            continue
+        ops = [lookup.table.op[lookup.row_of[peer]] for peer in link.peers if peer in lookup.row_of]
+        names = ", ".join(display_name(op) for op in ops[:4]) + (f" and {len(ops) - 4} more" if len(ops) > 4 else "")
+        alone = len(ops) == 1
+        said += f"\n{display_name(link.role)} is read by {names}" + (
+            " alone" if alone else f": fused into one of the {len(ops)}, the others would miss it"
+        )
+    return said
 
 
 def rule_page(rule_id: str, doc: str, before: str, after: str, refusals: Sequence[tuple[str, str]]) -> PageDialog:

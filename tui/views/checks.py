@@ -35,8 +35,24 @@ class ChecksView(View):
     """
 
     TITLE = "Checks"
-    KEYS = ("open.row", "change.apply", "explain.open", "run.now", "copy.name", "copy.as", "history.undo", "slot.next")
-    LABELS = {"open.row": "node", "change.apply": "fix", "explain.open": "page", "run.now": "check again"}
+    KEYS = (
+        "open.row",
+        "change.apply",
+        "change.apply-all",
+        "explain.open",
+        "run.now",
+        "copy.name",
+        "copy.as",
+        "history.undo",
+        "slot.next",
+    )
+    LABELS = {
+        "open.row": "node",
+        "change.apply": "fix",
+        "change.apply-all": "fix all",
+        "explain.open": "page",
+        "run.now": "check again",
+    }
     DEFAULT_CSS = "ChecksView #explain { width: 52; }"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -162,20 +178,35 @@ class ChecksView(View):
                 return "nothing under the cursor"
             if not group[0].fix:
                 return f"no rule repairs {group[0].code}"
+        if action_id == "change.apply-all" and not self._fixes():
+            return "no rule repairs any of these"
+        if action_id in ("change.apply", "change.apply-all") and "optimize" in self.owb.bridge.jobs:
+            return "rules are being applied: ctrl+c stops"
         return ""
 
+    def _fixes(self) -> list[str]:
+        return list(dict.fromkeys(group[0].fix for group in self.groups if group[0].fix))
+
     def do_change_apply(self) -> None:
-        bench, fix = self.owb.bench, self.current()[0].fix
+        self._fix([self.current()[0].fix])
+
+    def do_change_apply_all(self) -> None:
+        self._fix(self._fixes())
+
+    def _fix(self, fixes: list[str]) -> None:
+        """Apply the rules that repair, as one step."""
+        bench, fix = self.owb.bench, ", ".join(fixes)
         assert bench is not None
 
         def done(step: Step) -> None:
             self.owb.state_changed()
-            self.owb.say(f"{fix}: step {step.info.number}; z undoes")
+            self.say(f"{fix}: step {step.info.number}; z undoes")
+            self.owb.toasts.done(f"{fix}: {len(step.report.applied):,} places   z undoes")
 
         self.owb.bridge.run(
             "optimize",
             f"applying {fix}",
-            lambda progress, cancel: bench.optimize([fix], progress=progress, cancel=cancel),
+            lambda progress, cancel: bench.optimize(fixes, progress=progress, cancel=cancel),
             done,
         )
 

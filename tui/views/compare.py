@@ -12,7 +12,7 @@ from tui.columns import Column
 from tui.dialogs.measure import CompareDialog, Comparing
 from tui.glyphs import bar
 from tui.line import Line, fit, section
-from tui.numbers import number
+from tui.numbers import decibels, number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
@@ -39,6 +39,7 @@ class CompareView(View):
     """
 
     TITLE = "Compare"
+    KEPT = ("by_loss",)
     KEYS = ("open.row", "find.next", "sort.next", "run.now", "run.options", "explain.open", "out.export", "copy.name", "slot.next")  # fmt: skip
     DEFAULT_CSS = "CompareView #summary { width: 46; }"
 
@@ -106,18 +107,18 @@ class CompareView(View):
     def _row(self, row: int, width: int) -> Line:
         value = self.rows[row]
         if isinstance(value, str):
-            return [(value, "focus"), (" " + "╌" * width, "line")]
+            return [(value + " ", "focus"), ("╌" * width, "line")]
         heat = heat_of_sqnr(value.sqnr_db) or 0
         first = self.result is not None and value is self.result.first
         mark = ("1", "bad") if first else ("▲", "warn") if value.culprit else (" ", "dim")
         lost = "" if value.lost_db is None or value.lost_db < 0.05 else f"{value.lost_db:.1f}"
         text = "dim" if self.old else "strong" if value.culprit or first else "fg"
-        decibels = "∞" if value.sqnr_db > 900 else f"{value.sqnr_db:.1f}"
+        shown = "∞" if value.sqnr_db > 900 else number(value.sqnr_db, ".1f")
         cells: list[Any] = [
             mark, (display_name(value.after), text), (display_name(value.op), operator_token(value.op, "")),
-            (display_name(units.shape(value.shape)), "dim"), (decibels, text), (bar(min(max(value.sqnr_db, 0) / _FULL_DB, 1.0), 10), f"heat.{heat}"),
+            (display_name(units.shape(value.shape)), "dim"), (shown, text), (bar(min(max(value.sqnr_db, 0) / _FULL_DB, 1.0), 10), f"heat.{heat}"),
             (HEAT_GLYPHS[heat], f"heat.{heat}"), (f"{lost} ▲" if lost and value.culprit else f"{lost}  " if lost else "", "warn" if value.culprit else "dim"),
-            (f"{value.cosine:.4f}", "dim"), (number(value.max_abs, '.2g'), "dim"),
+            (f"{value.cosine:.4f}", "dim"), (number(value.max_abs, '.1e') if value.max_abs else "0", "dim"),
         ]  # fmt: skip
         return columns.row(_COLUMNS, cells, width)
 
@@ -160,7 +161,7 @@ class CompareView(View):
             out.append(section(" outputs"))
             for o in self.result.outputs:
                 sign = ("✓", "ok") if o.within else ("✗", "bad")
-                out.append([(" ", "fg"), sign, (f" {fit(display_name(o.name), 18)} {units.decibel(o.sqnr_db)}", "fg")])
+                out.append([(" ", "fg"), sign, (f" {fit(display_name(o.name), 18)} {decibels(o.sqnr_db)}", "fg")])
                 out.append([(f"   cosine {o.cosine:.6f}   max diff {number(o.max_abs, '.3g')}", "dim")])
             out.append([(f" within {number(self.result.tolerance, '.0e')} of the range counts as equal", "dim")])
             out.append(
@@ -213,7 +214,8 @@ class CompareView(View):
             agree = all(o.within for o in result.outputs)
             verdict = "the outputs agree" if agree else "the outputs differ"
             where = f"; first divergence at {display_name(result.first.after)}" if result.first is not None else "; first divergence: none within rounding"  # fmt: skip
-            self.owb.say(f"{verdict} within {number(result.tolerance, '.0e')} of the range{where}")
+            self.say(f"{verdict} within {number(result.tolerance, '.0e')} of the range{where}")
+            self.owb.toasts.done(f"compared {len(result.values):,} values: {verdict}")
             self.owb.refresh_footer()
 
         self.owb.bridge.run("compare", "comparing A and B", lambda p, c: bench.compare(tolerance=o.tolerance, inputs=o.inputs, progress=p, cancel=c), done)  # fmt: skip
@@ -245,7 +247,7 @@ class CompareView(View):
         assert value is not None
         loss = "" if value.lost_db is None else f", {value.lost_db:.1f} dB less than the worst value it is made from"
         self.owb.say(
-            f"{display_name(value.after)}: {value.sqnr_db:.1f} dB{loss}. 5 keeps nodes float; 4 z undoes rules"
+            f"{display_name(value.after)}: {decibels(value.sqnr_db)}{loss}. 5 keeps nodes float; 4 z undoes rules"
         )
 
     def do_out_export(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from textual.app import ComposeResult
@@ -22,9 +23,21 @@ from tui.widgets.minimap import MiniMap
 from tui.widgets.rows import Rows
 from workbench.lookup import Lookup
 from workbench.nodes import NodeId
+from workbench.query import parse
 from workbench.render import units
 from workbench.render.text import display_name
 from workbench.whynot import Could, could_be
+
+_MOST_FOLDS = 500
+
+
+def readable(query: str) -> bool:
+    """Whether a query can be read: one that was being typed may not be."""
+    try:
+        parse(query)
+    except OptionError:
+        return False
+    return True
 
 
 class GraphView(Marking):
@@ -46,9 +59,10 @@ class GraphView(Marking):
     GraphView.dag #node-rows, GraphView.dag #node-heads { display: none; }
     """
     LIST_KEYS = ("open.row", "jump.producer", "jump.reader", "find.filter", "face.next", "measure.next", "sort.next", "mark.toggle", "mark.alike", "copy.name")  # fmt: skip
-    SCOPE_KEYS = ("open.row", "move.left", "move.right", "fold.all", "measure.next", "find.filter", "face.next")
+    SCOPE_KEYS = ("open.row", "move.left", "move.right", "fold.all", "amount.more", "amount.less", "measure.next", "find.filter", "face.next")  # fmt: skip
     DAG_KEYS = ("open.row", "out.step", "fold.chain", "amount.more", "amount.less", "measure.next", "find.next", "face.next", "jump.producer", "jump.reader")  # fmt: skip
     KEYS = LIST_KEYS
+    KEPT = ("face", "query_text", "scope")
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -147,6 +161,25 @@ class GraphView(Marking):
         super().arrived()
         if self.owb.cursor is not None and self.lookup is not None and self.owb.cursor != self._at():
             self.select(self.owb.cursor)
+
+    def remembered(self) -> dict[str, object]:
+        rows, folds = self.list, sorted(self.scopes.opened)
+        query = self.query_text if readable(self.query_text) else ""
+        return {**super().remembered(), "query_text": query, "sort": rows.sort, "reverse": rows.reverse, "measure": rows.measure, "opened": folds[:_MOST_FOLDS]}  # fmt: skip
+
+    def take(self, kept: Mapping[str, object]) -> None:
+        super().take(kept)
+        rows, folds = self.list, kept.get("opened")
+        if not readable(self.query_text):
+            self.query_text = ""
+        if kept.get("sort") in SORTS:
+            rows.sort = str(kept["sort"])
+        if kept.get("measure") in MEASURES:
+            rows.measure = str(kept["measure"])
+        rows.reverse = kept.get("reverse") is True
+        if isinstance(folds, list):
+            self.scopes.opened = {"", *(f for f in folds if isinstance(f, str))}
+        self._faced()
 
     def rows_shown(self) -> list[int]:
         """Rows that query, scope and subgraph let through, in order."""
@@ -352,7 +385,16 @@ class GraphView(Marking):
         keys: tuple[str, ...] = self.DAG_KEYS if self.drawn else self.LIST_KEYS
         labels = {"open.row": "into" if self.drawn else "follow", "face.next": self.FACES[(self.face + 1) % len(self.FACES)], "measure.next": "overlay", "sort.next": "sort", "fold.chain": "unfold", "amount.more": "hops", "out.step": "out", "mark.alike": f"all {self._op()}"}  # fmt: skip
         if self.app.focused is self.scopes:
-            keys, labels = self.SCOPE_KEYS, {"open.row": "filter to it", "move.left": "close", "move.right": "open"}
+            keys, labels = (
+                self.SCOPE_KEYS,
+                {
+                    "open.row": "filter to it",
+                    "move.left": "close",
+                    "move.right": "open",
+                    "amount.more": "deeper",
+                    "amount.less": "flatter",
+                },
+            )
         if self.app.focused is self.inspector:
             keys, labels = ("open.row", "out.step", "jump.producer", "jump.reader", "copy.name", "explain.open", "jump.back"), {"open.row": "follow", "out.step": "to the list"}  # fmt: skip
         return [(a, labels.get(a, ""), not self.why_not(a)) for a in keys]
@@ -379,7 +421,7 @@ class GraphView(Marking):
             return "rails run in the order of execution: t goes back to the list"
         if action_id in ("find.next", "find.previous") and not self.query_text:
             return "no filter and no hits here: / starts one"
-        if action_id in ("amount.more", "amount.less", "fold.chain"):
+        if action_id in ("amount.more", "amount.less", "fold.chain") and self.app.focused is not self.scopes:
             return self.drawing.why_not(action_id)
         return ""
 
@@ -505,18 +547,27 @@ class GraphView(Marking):
             super().do_open_row()
 
     def do_amount_more(self) -> None:
-        self.drawing.hop(1)
+        self._amount(1)
 
     def do_amount_less(self) -> None:
-        self.drawing.hop(-1)
+        self._amount(-1)
+
+    def _amount(self, step: int) -> None:
+        if self.app.focused is self.scopes:
+            self.scopes.deeper(step)
+        else:
+            self.drawing.hop(step)
 
     def do_face_next(self) -> None:
         self.face = (self.face + 1) % len(self.FACES)
-        self.list.railed = self.FACES[self.face] == "rails"
-        self.set_class(self.drawn, "dag")
+        self._faced()
         self.refill(self.owb.cursor)
         self.main_pane().focus()
         self.owb.refresh_frame()
+
+    def _faced(self) -> None:
+        self.list.railed = self.FACES[self.face] == "rails"
+        self.set_class(self.drawn, "dag")
 
     def do_explain_open(self) -> None:
         row, lookup = self.current(), self.lookup

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tui.line import Line, Span, clip, fit, section
+from rich.cells import cell_len
+
+from tui.line import Line, Span, clip, fit, section, width_of
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.views.nodelist import SIGNS
 from tui.widgets.rows import Rows
@@ -22,7 +24,7 @@ from workbench.whynot import Could
 
 Target = NodeId | Could | None
 _Row = tuple[list[Span], Target]
-_LABEL = 10
+_LABEL = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,11 @@ class Inspector(Rows):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.lines: list[_Row] = []
+        self._seen: Seen | None = None
 
     def clear(self, text: str = "no node here") -> None:
         """No node under the cursor."""
+        self._seen = None
         self.lines = [([(text, "dim")], None)]
         self.show(1, self._row)
 
@@ -63,17 +67,28 @@ class Inspector(Rows):
 
     def show_node(self, seen: Seen) -> None:
         """Lay the node out in sections."""
-        self.lines = [
-            *_head(seen), *_links("inputs", seen.detail.inputs, seen.lookup), *_links("outputs", seen.detail.outputs, seen.lookup),
-            *_attributes(seen.detail.attributes), *_cost(seen), *_origin(seen), *_could(seen),
-        ]  # fmt: skip
+        self._seen = seen
+        self.lines = self._laid_out(seen)
         self.show(len(self.lines), self._row, 0)
+
+    def _laid_out(self, seen: Seen) -> list[_Row]:
+        width = max(self.size.width - 2, 24)
+        return [
+            *_head(seen, width), *_links("inputs", seen.detail.inputs, seen.lookup, width), *_links("outputs", seen.detail.outputs, seen.lookup, width),
+            *_attributes(seen.detail.attributes, width), *_cost(seen), *_origin(seen), *_could(seen),
+        ]  # fmt: skip
+
+    def on_resize(self) -> None:
+        """Attributes share lines as far as the pane is wide."""
+        if self._seen is not None:
+            self.lines = self._laid_out(self._seen)
+            self.show(len(self.lines), self._row)
 
     def _row(self, row: int, width: int) -> Line:
         return clip(self.lines[row][0], width) if row < len(self.lines) else []
 
 
-def _head(seen: Seen) -> list[_Row]:
+def _head(seen: Seen, width: int) -> list[_Row]:
     detail, total = seen.detail, len(seen.lookup.table)
     since = f"since {detail.since}" if detail.since else "no schema"
     place = f"#{detail.id.index} of {total:,}" + (f" in {display_name(detail.id.graph)}" if detail.id.graph else "")
@@ -81,12 +96,17 @@ def _head(seen: Seen) -> list[_Row]:
     state: Span = {"+": ("new in B", SIGNS["+"]), "~": ("changed in B", SIGNS["~"]), "=": ("as in A", "dim")}.get(sign, ("marked ●" if seen.marked else "", "dim"))  # fmt: skip
     return [
         ([(display_name(detail.op), operator_token(detail.op, detail.domain)), (f"   {display_name(detail.domain)}, {since}", "dim")], None),
-        ([(display_name(detail.name) or "no name", "strong")], None),
+        ([(_kept(display_name(detail.name) or "no name", width), "strong")], None),
         ([(place + "   ", "dim"), state], None),
     ]  # fmt: skip
 
 
-def _links(title: str, links: Sequence[Link], lookup: Lookup) -> list[_Row]:
+def _kept(name: str, cells: int) -> str:
+    """A name whose last part stays whole."""
+    return fit(name, cells, keep="end") if cell_len(name) > cells > 0 else name
+
+
+def _links(title: str, links: Sequence[Link], lookup: Lookup, width: int) -> list[_Row]:
     if not links:
         return []
     out: list[_Row] = [(section(title), None)]
@@ -97,33 +117,47 @@ def _links(title: str, links: Sequence[Link], lookup: Lookup) -> list[_Row]:
             side = (f"  {units.size(link.bytes)} const", "dim")
         elif link.output:
             side = ("  ▸ o", "focus") if link.peers else ("  graph output", "dim")
+        elif _is_constant(link, lookup):
+            side = ("  const ◂ i", "focus")
         else:
             side = ("  ◂ i", "focus") if link.peers else ("  graph input", "dim")
         first = link.peers[0] if link.peers else None
         head = [(fit(display_name(link.role), wide), "focus"), (f" {display_name(lookup.symbols.shape(link.shape))}  {link.dtype or '–'}", "fg"), side]  # fmt: skip
         out.append((head, first))
-        out.append(([("    " + display_name(link.value), "dim")], first))
-        for peer in link.peers[:3]:
+        out.append(([("    " + _kept(display_name(link.value), width - 4), "dim")], first))
+        for peer in () if _is_constant(link, lookup) else link.peers[:3]:
             row = lookup.row_of[peer]
-            text = f"    {'▸' if link.output else '◂'} {display_name(lookup.table.op[row])}  {display_name(lookup.table.label(row))}"  # fmt: skip
-            out.append(([(text, "fg")], peer))
+            text = f"    {'▸' if link.output else '◂'} {display_name(lookup.table.op[row])}  "
+            name = display_name(lookup.table.label(row))
+            out.append(([(text, "fg"), (_kept(name, width - len(text)), "fg")], peer))
         if len(link.peers) > 3:
             out.append(([(f"      and {len(link.peers) - 3} more: o chooses", "dim")], first))
     return out
 
 
-def _attributes(attributes: Sequence[Attribute]) -> list[_Row]:
+def _is_constant(link: Link, lookup: Lookup) -> bool:
+    """A weight that a `Constant` node holds: the node says nothing that the value does not."""
+    return not link.output and bool(link.peers) and lookup.table.op[lookup.row_of[link.peers[0]]] == "Constant"
+
+
+def _attributes(attributes: Sequence[Attribute], width: int) -> list[_Row]:
     if not attributes:
         return []
     said = [a for a in attributes if not a.is_default]
     assumed = [a for a in attributes if a.is_default]
     out: list[_Row] = [(section("attributes"), None)]
-    out += [
-        ([(fit(display_name(a.name), 14) + " ", "dim"), (display_name(a.text, 200), "fg")], None) for a in said
-    ]  # fmt: skip
+    line: list[Span] = []
+    for a in said:
+        item: list[Span] = [(display_name(a.name) + " ", "dim"), (display_name(a.text, 200), "fg")]
+        if line and width_of(line) + 3 + width_of(item) > width:
+            out.append((line, None))
+            line = []
+        line += [("   ", "dim"), *item] if line else item
+    if line:
+        out.append((line, None))
     if assumed:
         text = ", ".join(f"{display_name(a.name)} {display_name(a.text, 40)}" for a in assumed)
-        out += [([(line, "dim")], None) for line in textwrap.wrap(f"default: {text}", 40)[:3]]
+        out += [([(part, "dim")], None) for part in textwrap.wrap(f"default: {text}", width)[:3]]
     return out
 
 
@@ -131,12 +165,16 @@ def _fact(label: str, text: str, token: str = "fg") -> list[Span]:
     return [(fit(label, _LABEL), "dim"), (text, token)]
 
 
+def _rate(gflops: float) -> str:
+    return f"{gflops:.0f}" if gflops >= 100 else f"{gflops:.1f}"
+
+
 def _cost(seen: Seen) -> list[_Row]:
     lookup, row = seen.lookup, seen.row
     table = lookup.table
     out: list[_Row] = [(section("cost and time"), None)]
     share = lookup.share(row, "MACs")
-    macs = units.count(table.macs[row]) + (f"   {units.percent(share)} of the model" if share else "")
+    macs = units.count(table.macs[row]) + (f"   {units.percent(share)} of all" if share else "")
     out.append((_fact("MACs", macs), None))
     if table.bytes[row] is not None:
         out.append((_fact("traffic", units.size(table.bytes[row])), None))
@@ -150,17 +188,17 @@ def _cost(seen: Seen) -> list[_Row]:
         out.append((_fact("time", "in no step of the measured plan", "dim"), None))
         return out
     heat = heat_of_share(time.share) or 0
-    out.append(([*_fact("median", f"{time.median_ns / 1e6:.3f} ms"), (f"   p95 {time.p95_ns / 1e6:.3f}", "dim"), (f"   {100 * time.share:.1f} % ", "fg"), (HEAT_GLYPHS[heat], f"heat.{heat}")], None))  # fmt: skip
+    out.append(([*_fact("median", units.duration(time.median_ns)), (f"  {100 * time.share:.1f} % ", "fg"), (HEAT_GLYPHS[heat], f"heat.{heat}"), (f"  p95 {units.duration(time.p95_ns)}", "dim")], None))  # fmt: skip
     if time.flops and time.median_ns:
         roof = lookup.profile.machine.gemm_flops_per_s / 1e9
-        out.append((_fact("rate", f"{time.flops / time.median_ns:.1f} GFLOP/s   roof {roof:.0f}"), None))
-    out.append((_fact("kernel", f"{time.kernel}{'*' if time.shared else ''}   limit {time.roofline or '–'}"), None))
+        out.append((_fact("rate", f"{_rate(time.flops / time.median_ns)} GFLOP/s  roof {roof:.0f}"), None))
+    out.append((_fact("kernel", f"{time.kernel}{'*' if time.shared else ''}  limit {time.roofline or '–'}"), None))
     if seen.critical is not None:
         slack = seen.critical.slack_ns.get(row)
         rank = seen.critical.rank.get(row)
         on_path = slack is not None and row in seen.critical.path
-        text = "yes  ━━━" if on_path else f"no, slack {units.duration(slack)}" if slack is not None else "–"
-        out.append((_fact("critical", f"{text}   rank {rank} of {len(seen.critical.rank)}"), None))
+        text = "yes ━━━" if on_path else f"no, slack {units.duration(slack)}" if slack is not None else "–"
+        out.append((_fact("critical", f"{text}  rank {rank} of {len(seen.critical.rank)}"), None))
     return out
 
 

@@ -110,6 +110,8 @@ class NodeList(Rows):
         unit, _, _ = self._unit()
         name = (Column("operator", 12), Column("name", 0, keep="end"), Column("output", 14, right=True, rank=2))
         if self.lineup is not None:
+            if not self._both_timed():
+                return (*sign, *name, Column("from A", 16, rank=1))
             times = (Column(f"A {unit}", 8, right=True, rank=4), Column(f"B {unit}", 8, right=True, rank=3))
             return (*sign, *name[:2], Column("output", 16, right=True, rank=5), *times, Column("from A", 16, rank=1))
         if self.measure == "none":
@@ -135,6 +137,8 @@ class NodeList(Rows):
         if self.lineup is not None:
             sign = self.lineup.sign.get(r, "=")
             sources = self.lineup.origin.get(r, ()) if sign != "=" else ()
+            if not self._both_timed():
+                return columns.row(self.columns(), [(sign, SIGNS[sign]), *cells, (self._origin(sources), "dim")], width)
             before = [self._ms(self.before, a) for a in self.lineup.origin.get(r, ())]
             known = [t for t in before if t is not None]
             cells = [(sign, SIGNS[sign]), *cells, self._time(sum(known) if known else None), self._time(self._ms(self.lookup, r)), (self._origin(sources), "dim")]  # fmt: skip
@@ -144,11 +148,18 @@ class NodeList(Rows):
             cells += [*self._numbers(r), self._mark(r)]
         return columns.row(self.columns(), cells, width)
 
+    def _both_timed(self) -> bool:
+        """Whether A's or B's times can stand beside each other; otherwise there is room for shapes."""
+        return any(lookup is not None and lookup.timed for lookup in (self.before, self.lookup))
+
     def _ghost(self, a_row: int) -> list[Any]:
         assert self.before is not None
         assert self.lineup is not None
         table, became = self.before.table, self.lineup.became.get(a_row)
         to = f"→ {display_name(self._short(self.lookup.table.label(became)))}" if became is not None and self.lookup is not None else ""  # fmt: skip
+        if not self._both_timed():
+            shape = display_name(self.before.symbols.shape(table.shape[a_row]))
+            return [("−", "diff.drop"), (display_name(table.op[a_row]), "dim"), (self._short(table.label(a_row)), "dim"), (shape, "dim"), (to, "dim")]  # fmt: skip
         return [
             ("−", "diff.drop"), (display_name(table.op[a_row]), "dim"), (self._short(table.label(a_row)), "dim"), ("", "dim"),
             self._time(self._ms(self.before, a_row)), ("", "dim"), (to, "dim"),

@@ -138,7 +138,10 @@ class OverviewView(View):
             used = sum(bool(u.applied) for u in report.rules)
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
             passes = (
-                f"{used} {'rule' if used == 1 else 'rules'}, {ready:,} places, {-gone:+,d}".replace("-", "−")
+                (
+                    f"{ready:,} {'place' if ready == 1 else 'places'}"
+                    + (f", {-gone:+,d} nodes" if gone else f" of {used} rules")
+                ).replace("-", "−")
                 if ready
                 else "nothing to do here"
             )
@@ -151,7 +154,7 @@ class OverviewView(View):
         self.next = [
             ("passes", "4  Passes", passes), ("checks", "8  Checks", checks),
             ("profile", "6  Profile", f"{units.duration(profile.sum_ns)}, measured" if profile is not None else "r measures every node"),
-            ("quantize", "5  Quantize", "r ranks nodes by what int8 costs"),
+            ("quantize", "5  Quantize", "r ranks the nodes"),
         ]  # fmt: skip
         if not bench.same:
             done = bench.results.comparisons.get((bench.key("A"), bench.key("B")))

@@ -14,22 +14,19 @@ from passes.stepper import Stepper
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span
-from tui.numbers import exponents
 from tui.views.rulepage import page
+from tui.views.steps import COLUMNS, StepRows, checked, now
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
 from workbench.history import Step
-from workbench.render.optimizing import verified
-from workbench.render.text import display_name
 
 if TYPE_CHECKING:
     from tui.dialogs.optimizing import Optimizing
 
 _MOST_DRAWN = 20_000
 _RULES = (Column("", 1), Column("rule", 0), Column("places", 7, right=True), Column("kind", 11, rank=2))
-_STEPS = (Column("", 3, right=True), Column("step", 0), Column("nodes", 8, right=True), Column("", 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +53,18 @@ class PassesView(View):
     """
 
     TITLE = "Passes"
+    KEPT = ("all_rules",)
     KEYS = (
         "change.apply",
         "change.apply-all",
         "run.options",
-        "explain.open",
+        "mark.toggle",
         "find.next",
+        "explain.open",
         "history.undo",
         "history.redo",
         "out.save",
         "fold.all",
-        "slot.next",
     )
     LABELS = {
         "change.apply-all": "apply all",
@@ -75,7 +73,9 @@ class PassesView(View):
         "find.next": "next place",
         "fold.all": "all rules",
     }
-    DEFAULT_CSS = "PassesView #rules { width: 44; } PassesView #history { width: 38; }"
+    DEFAULT_CSS = (
+        "PassesView #rules { width: 44; } PassesView #history { width: 38; } PassesView #step-now { height: 6; }"
+    )
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -83,6 +83,7 @@ class PassesView(View):
         self.alone: dict[str, int] = {}
         self.rows: list[RuleRow] = []
         self.all_rules = False
+        self.marks: set[str] = set()
         self.place = 0
         self.options: Optimizing | None = None
 
@@ -91,7 +92,9 @@ class PassesView(View):
         yield Seam("rules")
         yield Pane("Rule", Text(id="rule-page"), id="page")
         yield Seam("page").add_class("side")
-        yield Pane("History", Heads(lambda: _STEPS), Rows(id="step-rows"), id="history").add_class("side")
+        yield Pane(
+            "History", Heads(lambda: COLUMNS), StepRows(id="step-rows"), Text(id="step-now"), id="history"
+        ).add_class("side")
 
     def main_pane(self) -> Rows:
         return self.query_one("#rule-rows", Rows)
@@ -109,6 +112,8 @@ class PassesView(View):
 
     def learnt(self) -> None:
         bench = self.owb.bench
+        if bench is not None:
+            self._show_history()
         found = bench.results.dry_runs.get(bench.key("B")) if bench is not None else None
         if found is not None and found is not self.report:
             self._counted(found)
@@ -167,11 +172,11 @@ class PassesView(View):
             silent = sum(r.group == "silent" for r in found)
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
             change = f"{-gone:+d} nodes".replace("-", "−") if gone else "no node less"
-            detail = f"{len(found)} rules tried · {change}"
+            detail = f"{len(found)} rules · {change}"
             self.query_one("#rules", Pane).rule.name_pane("Passes", detail)
             bench = self.owb.bench
             if bench is not None and not bench.b and not any(r.places for r in found):
-                self.owb.say(
+                self.say(
                     "no rule is ready: nothing to do here"
                     + (f"; {silent} found nothing, E shows them" if silent else "")
                 )
@@ -181,9 +186,13 @@ class PassesView(View):
 
     def _rule_row(self, row: int, width: int) -> Line:
         rule = self.rows[row]
-        mark: Span = {"ready": ("▶", "ok"), "later": ("▸", "dim"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[
-            rule.group
-        ]
+        mark: Span = (
+            ("●", "strong")
+            if rule.id in self.marks
+            else {"ready": ("▶", "ok"), "later": ("▸", "dim"), "refused": ("◦", "warn"), "silent": (" ", "dim")}[
+                rule.group
+            ]
+        )
         count = f"{rule.places}" if rule.places else f"{rule.refused} not" if rule.refused else "–"
         safety = rules()[rule.id].safety.value if rule.id in rules() else ""
         cells: list[Any] = [
@@ -238,44 +247,17 @@ class PassesView(View):
 
     # ── history ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _steps(self) -> list[Step]:
-        bench = self.owb.bench
-        return list(reversed(bench.history.steps)) if bench is not None else []
-
     def _show_history(self) -> None:
-        steps = self._steps()
         bench = self.owb.bench
         assert bench is not None
-        self.query_one("#step-rows", Rows).show(len(steps), self._step_row, len(steps) - 1 - bench.b)
-        self.query_one("#history", Pane).rule.name_pane("History", f"B = step {bench.b}")
-
-    def _step_row(self, row: int, width: int) -> Line:
-        step, bench = self._steps()[row], self.owb.bench
-        assert bench is not None
-        number = step.info.number
-        beyond = number > bench.b
-        check = getattr(step.report, "verification", None)
-        mark: Span = (
-            ("", "dim")
-            if check is None
-            else ("✓", "ok")
-            if check.scope == "whole"
-            else ("◐", "warn")
-            if check.scope == "regions"
-            else ("–", "dim")
-        )
-        cells: list[Any] = [
-            (f"{number}{'▸' if number == bench.b else ' '}", "slot.b" if number == bench.b else "dim"),
-            (display_name(step.info.title), "dim" if beyond else "fg"),
-            (f"{step.info.nodes:,}", "dim" if beyond else "fg"),
-            mark,
-        ]
-        return columns.row(_STEPS, cells, width)
+        self.query_one(StepRows).fill(bench, "verifying" if "optimize" in self.owb.bridge.jobs else "")
+        self.query_one("#history", Pane).rule.name_pane("History", f"B = step {bench.b}" if bench.b >= 0 else "")
+        self.query_one("#step-now", Text).show(lambda width: now(bench))
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         bench = self.owb.bench
         if message.rows.id == "step-rows" and bench is not None:
-            number = self._steps()[message.row].info.number
+            number = self.query_one(StepRows).step(message.row).info.number
             bench.put_b(number)
             self.owb.state_changed()
         elif message.rows.id == "rule-rows":
@@ -298,13 +280,17 @@ class PassesView(View):
                 return bench.why_not_change()
             if "optimize" in self.owb.bridge.jobs:
                 return "rules are being applied: ctrl+c stops"
-        if action_id == "change.apply":
+        if action_id == "mark.toggle" and (rule is None or not rule.places):
+            return "only a rule that finds places can be marked"
+        if action_id == "change.apply" and not self.marks:
             if self.report is None:
                 return "the dry run is not done yet"
             if rule is None:
                 return "no rule under the cursor"
             if not rule.places:
-                return f"{rule.id} matches 0 places; d says why"
+                refused = self.report.refused
+                why = next((r.reason for r in refused if r.rule == rule.id), "")
+                return f"{rule.id} refuses all {rule.refused} places: {why}" if why else f"{rule.id} matches 0 places"
             if rule.group == "later":
                 return f"the {rule.places} places of {rule.id} come after other rules: A applies all in their order"
         if action_id == "change.apply-all" and not any(r.places for r in self.rows):
@@ -323,15 +309,22 @@ class PassesView(View):
     def footer(self) -> list[tuple[str, str, bool]]:
         rule = self.current()
         entries = super().footer()
-        return [
-            (a, f"apply {rule.alone}" if a == "change.apply" and rule and rule.alone else label, on)
-            for a, label, on in entries
-        ]
+        return [(a, self._apply_label(rule) if a == "change.apply" else label, on) for a, label, on in entries]
+
+    def _apply_label(self, rule: RuleRow | None) -> str:
+        if self.marks:
+            return f"apply {len(self.marks)} marked"
+        return f"apply {rule.alone}" if rule is not None and rule.alone else ""
 
     def do_change_apply(self) -> None:
         rule, bench = self.current(), self.owb.bench
         assert rule is not None
         assert bench is not None
+        marked = [r for r in self.rows if r.id in self.marks]
+        if marked:
+            names = [r.id for r in marked]
+            self._ask(marked, f"Apply {len(marked)} marked rules", names, f"{len(marked)} marked rules", None)
+            return
         alone = bench.results.previews.get((bench.key("B"), rule.id))
         self._ask([rule], f"Apply {rule.id}", [rule.id], rule.id, alone.report if alone is not None else None)
 
@@ -380,15 +373,15 @@ class PassesView(View):
         def done(step: Step) -> None:
             report: Report = step.report
             for undone in report.undone:
-                self.app.notify(
-                    f"{undone.rule} was undone: {display_name(undone.reason)}",
-                    severity="warning",
-                    timeout=10,
-                    markup=False,
-                )
+                self.owb.toasts.warn(f"{undone.rule} was undone: {undone.reason}")
+            self.marks.clear()
             self.owb.state_changed()
-            delta = f"{report.after.nodes - report.before.nodes:+d}".replace("-", "−")
-            self.owb.say(f"{text}: {delta} nodes. {exponents(verified(report.verification))} z undoes")
+            gone = step.info.nodes - bench.info_of(step.info.number - 1).nodes
+            change = f"{gone:+,d} nodes".replace("-", "−") if gone else "no node less"
+            places = len(report.applied)
+            held = checked(report) if report.verification.scope == "none" else f"verified: {checked(report)}"
+            self.say(f"step {step.info.number}, {text}: {change}, {held}; z undoes")
+            self.owb.toasts.done(f"{text}: {places:,} {'place' if places == 1 else 'places'}, {change}, {held.partition(':')[0]}   z undoes")  # fmt: skip
 
         self.owb.bridge.run(
             "optimize",
@@ -396,6 +389,16 @@ class PassesView(View):
             lambda progress, cancel: bench.optimize(passes, progress=progress, cancel=cancel, **(options or {})),
             done,
         )
+        self._show_history()
+
+    def do_mark_toggle(self) -> None:
+        """`a` then applies the marked ones together."""
+        rule = self.current()
+        assert rule is not None
+        self.marks ^= {rule.id}
+        self.main_pane().move(1)
+        self.main_pane().refresh()
+        self.owb.refresh_footer()
 
     def do_find_next(self) -> None:
         self.place += 1
@@ -428,7 +431,8 @@ class PassesView(View):
         from workbench.preview import difference_text
 
         bench = self.owb.bench
-        number = self._steps()[self.query_one("#step-rows", Rows).cursor].info.number
+        steps = self.query_one(StepRows)
+        number = steps.step(steps.cursor).info.number
         assert bench is not None
         if not number:
             self.owb.say("the original has no step before it", "dim")

@@ -14,6 +14,7 @@ from tui.columns import Column
 from tui.dialogs.measure import ENGINES, MeasureDialog, Measuring
 from tui.glyphs import bar, spark
 from tui.line import Line, Span, fit, section
+from tui.numbers import signed
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
@@ -40,6 +41,7 @@ class ProfileView(View):
     TITLE = "Profile"
     KEYS = ("open.row", "run.now", "run.options", "face.next", "sort.next", "out.export", "copy.name", "copy.as", "slot.next", "job.cancel")  # fmt: skip
     FACES = _FACES
+    KEPT = ("face", "sort")
     DEFAULT_CSS = "ProfileView #where { width: 46; } ProfileView #memory { height: 4; }"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -90,7 +92,7 @@ class ProfileView(View):
         self.rows, self.groups, self.critical, self.on_path, self.both = [], [], None, frozenset(), False
         if profile is None:
             self._show()
-            self.owb.say(f"no profile of {bench.shown} yet: r runs it {self.options.runs} times in {self.options.engine}, R changes that")  # fmt: skip
+            self.say(f"no profile of {bench.shown} yet: r runs it {self.options.runs} times in {self.options.engine}, R changes that")  # fmt: skip
             return
         before = self.before()
         both = before is not None and not self.old
@@ -172,7 +174,7 @@ class ProfileView(View):
         if self.both:
             change = here.change
             quiet = change is not None and abs(change) < self._noise()
-            cells += [mark, (f"{here.sources}×" if here.sources else "", "dim"), (self._time(here.before_ns) if here.before_ns is not None else "–", "dim"), (_signed(change), "dim" if quiet else "fg")]  # fmt: skip
+            cells += [mark, (f"{here.sources}×" if here.sources else "", "dim"), (self._time(here.before_ns) if here.before_ns is not None else "–", "dim"), (signed(change), "dim" if quiet else "fg")]  # fmt: skip
         else:
             rate = f"{node.flops / node.median_ns:.1f}" if node.flops and node.median_ns else "–"
             cells += [(rate, "dim"), mark, (node.roofline or "–", "dim")]
@@ -201,7 +203,7 @@ class ProfileView(View):
         cells: list[Any] = [(display_name(group.title), token), (f"{group.nodes:,}", "dim"), (self._time(group.median_ns), "strong")]  # fmt: skip
         if self.both:
             old = group.before_ns or 0.0
-            cells += [(self._time(old), "dim"), (_signed(group.median_ns / old - 1 if old else None), "fg")]
+            cells += [(self._time(old), "dim"), (signed(group.median_ns / old - 1 if old else None), "fg")]
         cells += [(f"{100 * share:.1f}", "fg"), (bar(share, 18), f"heat.{heat}")]
         return columns.row(self._columns(), cells, width)
 
@@ -237,7 +239,7 @@ class ProfileView(View):
         before = self.before() if self.both else None
         if before is not None:
             change = profile.sum_ns / before.sum_ns - 1 if before.sum_ns else 0.0
-            out += [section(" A and B"), [(" sum   A ", "dim"), (units.duration(before.sum_ns), "slot.a"), ("   B ", "dim"), (units.duration(profile.sum_ns), "slot.b"), (f"   {_signed(change)}", "strong")]]  # fmt: skip
+            out += [section(" A and B"), [(" sum   A ", "dim"), (units.duration(before.sum_ns), "slot.a"), ("   B ", "dim"), (units.duration(profile.sum_ns), "slot.b"), (f"   {signed(change)}", "strong")]]  # fmt: skip
             out.append([(" wall  A ", "dim"), (units.duration(before.wall_ns), "slot.a"), ("   B ", "dim"), (units.duration(profile.wall_ns), "slot.b")])  # fmt: skip
         if self.critical is not None:
             out += self._path_lines(self.critical, width)
@@ -298,7 +300,8 @@ class ProfileView(View):
             self.owb.state_changed()
             last = results[-1]
             busy = "" if last.noise.quiet else "  noisy: other work is running"
-            self.owb.say(
+            self.owb.toasts.done(f"profiled {' and '.join(slots)}: {units.duration(last.sum_ns)}, {last.runs} runs")
+            self.say(
                 f"{len(last.nodes):,} nodes, sum {units.duration(last.sum_ns)}, wall {units.duration(last.wall_ns)}, median of {last.runs} runs, {last.engine} ×{last.threads}.{busy}"
             )
 
@@ -369,7 +372,3 @@ def _shape(shapes: tuple[str, ...]) -> str:
         return ""
     inside = shapes[0].partition("[")[2].rstrip("]")
     return inside.replace(",", "×") or "scalar"
-
-
-def _signed(change: float | None) -> str:
-    return "–" if change is None else f"{100 * change:+.1f} %".replace("-", "−")

@@ -16,7 +16,9 @@ from tui.columns import Column
 from tui.dialogs.scheme import Scheme, SchemeDialog
 from tui.glyphs import bar
 from tui.line import Line, Span, fit, section
+from tui.numbers import decibels, number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
+from tui.views.steps import checked
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
@@ -66,7 +68,7 @@ class QuantizeView(View):
             self.key, self.found, self.kept, self.tried = bench.key("B"), None, set(), {}
         self._show()
         if self.found is None:
-            self.owb.say(f"r ranks B's nodes by what 8 bits do to the outputs, on {self._data()}")
+            self.say(f"r ranks B's nodes by what 8 bits do to the outputs, on {self._data()}")
 
     def _data(self) -> str:
         data = self.owb.bench.data if self.owb.bench is not None else None
@@ -95,7 +97,7 @@ class QuantizeView(View):
         s = self.scheme
         cells: list[Any] = [
             mark, (display_name(node.name), "strong" if floating else "fg"), (display_name(node.op), operator_token(node.op, "")),
-            ("∞" if math.isinf(node.sqnr_db) else f"{node.sqnr_db:.1f}", "fg"), (bar(min(max(node.sqnr_db, 0.0) / _BAR_DB, 1.0), 9), f"heat.{heat}"), (HEAT_GLYPHS[heat], f"heat.{heat}"),
+            ("∞" if math.isinf(node.sqnr_db) else number(node.sqnr_db, ".1f"), "fg"), (bar(min(max(node.sqnr_db, 0.0) / _BAR_DB, 1.0), 9), f"heat.{heat}"), (HEAT_GLYPHS[heat], f"heat.{heat}"),
             (units.count(node.macs), "dim"), ("float" if floating else f"{s.activations} {s.weights}", "dim"),
         ]  # fmt: skip
         return columns.row(_COLUMNS, cells, width)
@@ -113,8 +115,9 @@ class QuantizeView(View):
         whole = self.tried.get(frozenset(n.name for n in found.nodes if not n.is_default))
         estimate = what_if(found, self.kept)
         out: list[Line] = [
-            [(f" {fit('scheme', _LABEL)}", "dim"), (f"static QDQ   act {s.activations}   weights {s.weights} per channel   {s.preset}", "fg")],
-            [(f" {fit('judged on', _LABEL)}", "dim"), (display_name(f"{found.samples} of {found.data}", width - 16), "fg")],
+            [(f" {fit('scheme', _LABEL)}", "dim"), (f"static QDQ, {s.preset}   R changes", "fg")],
+            [(f" {fit('', _LABEL)}", "dim"), (f"act {s.activations}   weights {s.weights} per channel", "fg")],
+            *_wrapped("judged on", f"{found.samples} of {found.data}", width),
             [(f" {fit('target', _LABEL)}", "dim"), (f"≥ {s.target_db:.0f} dB", "fg")],
             [],
             [(" " * (_LABEL + 1), "dim"), (fit("B now", 11, right=True), "slot.b"), (fit("all int8", 12, right=True), "dim"), (fit("this plan", 13, right=True), "strong")],
@@ -125,18 +128,16 @@ class QuantizeView(View):
 
         measured = min((o.sqnr_db for o in report.outputs), default=math.inf) if report is not None else None
         good = (measured if measured is not None else estimate.sqnr_db) >= s.target_db
-        plan = units.decibel(measured) if measured is not None else f"≈ {units.decibel(estimate.sqnr_db)}"
-        line(
-            "output SQNR", "–", units.decibel(found.all_db), f"{plan} {'✓' if good else '▲'}", "ok" if good else "warn"
-        )
+        plan = decibels(measured) if measured is not None else f"≈ {decibels(estimate.sqnr_db)}"
+        line("output SQNR", "–", decibels(found.all_db), f"{plan} {'✓' if good else '▲'}", "ok" if good else "warn")
         all_report = whole.report if whole is not None else None
         line("weights", units.size((report or all_report).before_bytes) if report or all_report else "–", units.size(all_report.after_bytes) if all_report else "–", units.size(report.after_bytes) if report else "≈ –")  # type: ignore[union-attr]  # fmt: skip
         line("MACs in int8", "0.0 %", units.percent(what_if(found, {n.name for n in found.nodes if not n.is_default}).macs_int8), ("" if report else "≈ ") + units.percent(report.macs_int8 / report.macs_total if report and report.macs_total else estimate.macs_int8))  # fmt: skip
         line("Q · DQ", "0", f"{all_report.quantize_linear} · {all_report.dequantize_linear}" if all_report else "–", f"{report.quantize_linear} · {report.dequantize_linear}" if report else "–")  # fmt: skip
         if report is not None:
             for o in report.outputs[:4]:
-                agree = "" if o.agreement is None else f"   same class {units.percent(o.agreement)}"
-                out.append([(f"   {fit(display_name(o.name), 18)}", "dim"), (f"cosine {o.cosine:.5f}{agree}", "fg")])
+                agree = "" if o.agreement is None else f"  same class {units.percent(o.agreement)}"
+                out.append([(f"   {fit(display_name(o.name), 12)}", "dim"), (f"cosine {o.cosine:.5f}{agree}", "fg")])
         state = "measured ✓" if report is not None else "◐ trying" if "quantize" in self.owb.bridge.jobs else "estimated: noise powers add up"  # fmt: skip
         out += [
             [(f" {state}", "ok" if report is not None else "warn")],
@@ -240,11 +241,12 @@ class QuantizeView(View):
             self.kept = {n.name for n in found.nodes if not n.is_default}
             self._show()
             if len(self.kept) == len(found.nodes):
-                self.owb.say(
+                self.say(
                     f"the preset {scheme.preset} takes no node: space takes one all the same, R chooses full", "warn"
                 )
                 return
-            self.owb.say(f"all int8: {units.decibel(found.all_db)} at the worst output, {len(found.nodes)} nodes one by one in {found.seconds:.1f} s; = keeps just enough float for {scheme.target_db:.0f} dB")  # fmt: skip
+            self.owb.toasts.done(f"{len(found.nodes)} nodes ranked: all in 8 bits gives {decibels(found.all_db)}")
+            self.say(f"all int8: {decibels(found.all_db)} at the worst output, {len(found.nodes)} nodes one by one in {found.seconds:.1f} s; = keeps just enough float for {scheme.target_db:.0f} dB")  # fmt: skip
             self._try()
 
         self.owb.bridge.run("sensitivity", "ranking nodes", lambda p, c: bench.sensitivity(progress=p, cancel=c, **options), ranked)  # fmt: skip
@@ -310,7 +312,7 @@ class QuantizeView(View):
         assert self.found is not None
         plan = what_if(self.found, self.kept)
         report = self.result.report if self.result is not None else None
-        worst = f"{units.decibel(min(o.sqnr_db for o in report.outputs))} at the worst output, measured" if report is not None and report.outputs else f"≈ {units.decibel(plan.sqnr_db)}, measured when it is applied"  # fmt: skip
+        worst = f"{decibels(min(o.sqnr_db for o in report.outputs))} at the worst output, measured" if report is not None and report.outputs else f"≈ {decibels(plan.sqnr_db)}, measured when it is applied"  # fmt: skip
         lines = [f"{len(self.found.nodes) - plan.kept} nodes in 8 bits, {plan.kept} kept float", worst]
         self.app.push_screen(ConfirmDialog("Quantize B", lines, "applies the plan as a step"), lambda yes: self._apply() if yes else None)  # fmt: skip
 
@@ -325,14 +327,17 @@ class QuantizeView(View):
         assert bench is not None
         step: Step = bench.keep_quantized(result, **self._options())
         self.owb.state_changed()
-        self.owb.say(f"step {step.info.number}: {len(result.report.nodes)} nodes in 8 bits; z undoes, 7 r compares")
+        self.say(f"step {step.info.number}: {len(result.report.nodes)} nodes in 8 bits; z undoes, 7 r compares")
+        self.owb.toasts.done(
+            f"quantized: {len(result.report.nodes)} nodes in 8 bits, {checked(result.report)}   z undoes"
+        )
 
     def do_explain_open(self) -> None:
         node = self.current()
         assert node is not None
         kept = next((f.message for f in (self.result.report.findings if self.result is not None else ()) if f.node == node.name), "")  # fmt: skip
         why = kept or ("the preset takes it" if node.is_default else "the preset leaves it float: 8 bits save little there")  # fmt: skip
-        self.owb.say(f"{node.name}: alone {units.decibel(node.sqnr_db)}, {node.intensity:.0f} MACs an element; {why}")
+        self.owb.say(f"{node.name}: alone {decibels(node.sqnr_db)}, {node.intensity:.0f} MACs an element; {why}")
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         node = self.current()
@@ -347,3 +352,9 @@ class QuantizeView(View):
         options = self._options() if self.found is not None else self.scheme.options()
         words = "".join(f" --{k} {','.join(v) if isinstance(v, list) else v}" for k, v in options.items())
         return f"owb quantize {self.owb.path}{words} -o int8.onnx"
+
+
+def _wrapped(label: str, text: str, width: int) -> list[Line]:
+    """A fact that may need several lines."""
+    parts = textwrap.wrap(display_name(text, 400), max(width - _LABEL - 2, 20)) or [""]
+    return [[(f" {fit(label if not k else '', _LABEL)}", "dim"), (part, "fg")] for k, part in enumerate(parts[:3])]

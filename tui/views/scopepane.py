@@ -58,6 +58,13 @@ class ScopePane(Rows):
             self.opened = {""} if len(self.opened) > 1 else {s.path for s in self.lookup.scopes}
             self.show_scopes(self.lookup, self.measure, self.chosen)
 
+    def deeper(self, step: int) -> None:
+        """One level more or less of the whole tree."""
+        if self.lookup is not None:
+            level = max((len(parts(path)) for path in self.opened if path), default=0) + step
+            self.opened = {""} | {s.path for s in self.lookup.scopes if s.path and len(parts(s.path)) <= level}
+            self.show_scopes(self.lookup, self.measure, self.chosen)
+
     def _row(self, row: int, width: int) -> Line:
         assert self.lookup is not None
         scope = self.scopes[row]

@@ -12,7 +12,7 @@ from exec.metrics import Difference
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, fit, section
-from tui.numbers import number
+from tui.numbers import decibels, number, pointed
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr
 from tui.views.nodelist import SIGNS
 from tui.views.view import Pane, View
@@ -48,6 +48,7 @@ class TensorsView(View):
     TITLE = "Tensors"
     KEYS = ("open.row", "find.filter", "sort.next", "sort.reverse", "jump.reader", "out.export", "copy.name", "copy.as")
     LABELS = {"open.row": "values", "sort.next": "sort", "jump.reader": "node", "out.export": "save .npy"}
+    KEPT = ("query_text", "sort", "reverse")
     DEFAULT_CSS = "TensorsView #tensor { width: 48; }"
 
     def __init__(self, **kwargs: Any) -> None:
@@ -86,6 +87,7 @@ class TensorsView(View):
 
     def _show(self) -> None:
         words = self.query_text.lower().split()
+        self.sort %= len(_SORTS)
         self.rows = [k for k, row in enumerate(self.all) if all(w in row.name.lower() for w in words)]
         if _SORTS[self.sort] == "size":
             self.rows.sort(key=lambda k: -self.all[k].weight_bytes)
@@ -144,7 +146,7 @@ class TensorsView(View):
             (sign, SIGNS.get(sign, "dim")), (display_name(here.name), "dim" if gone else "fg"), (units.shape(here.shape), "dim"),
             (before.dtype if before is not None else "", "slot.a"), ("" if gone else here.dtype, "slot.b"),
             (units.size(before.weight_bytes) if before is not None else "", "fg"), ("" if gone else units.size(here.weight_bytes), "fg"),
-            (_decibel(apart.sqnr_db) if known else "", "fg"), (number(apart.max_abs, ".2g") if known and not apart.equal else "", "dim"),  # type: ignore[union-attr]
+            (decibels(apart.sqnr_db) if known else "", "fg"), (number(apart.max_abs, ".1e") if known and not apart.equal else "", "dim"),  # type: ignore[union-attr]
         ]  # fmt: skip
         return columns.row(_BOTH, cells, width)
 
@@ -157,7 +159,7 @@ class TensorsView(View):
         heat = heat_of_sqnr(known.int8_db) if known is not None else None
         cells: list[Any] = [
             (display_name(tensor.name), "fg"), (tensor.dtype, "dim"), (units.shape(tensor.shape), "dim"), (units.size(tensor.weight_bytes), "fg"),
-            (number(known.min) if known else "", "fg"), (number(known.max) if known else "", "fg"),
+            (pointed(known.min) if known else "", "fg"), (pointed(known.max) if known else "", "fg"),
             (histogram_text(known.histogram) if known else "", "dim"),
             (f"{known.int8_db:.1f} dB" if known and known.int8_db is not None and known.int8_db < 999 else "–", "fg"),
             ("", "dim") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}"),
@@ -187,7 +189,7 @@ class TensorsView(View):
             facts = [
                 ("min", number(stats.min)), ("max", number(stats.max)), ("mean", number(stats.mean)), ("std", number(stats.std)),
                 ("zeros", f"{stats.zeros:,}"), ("NaN ∞", f"{stats.nonfinite:,}"),
-                ("int8", f"{units.decibel(stats.int8_db)} with one scale"), ("", f"{units.decibel(stats.channel_db)} with one a row"),
+                ("int8", f"{decibels(stats.int8_db)} with one scale"), ("", f"{decibels(stats.channel_db)} with one a row"),
             ]  # fmt: skip
             out += [[(f" {fit(label, 8)}", "dim"), (text, "fg")] for label, text in facts]
             out += [section(" histogram"), [(" " + histogram_text(stats.histogram), "fg")]]
@@ -228,7 +230,7 @@ class TensorsView(View):
         elif apart is not None and apart.note:
             out.append([(" " + display_name(apart.note), "warn")])
         elif apart is not None:
-            same = "equal values" if apart.equal else f"{_decibel(apart.sqnr_db)}   max difference {number(apart.max_abs, '.3g')}"  # fmt: skip
+            same = "equal values" if apart.equal else f"{decibels(apart.sqnr_db)}   max difference {number(apart.max_abs, '.3g')}"  # fmt: skip
             out.append([(" B ", "slot.b"), (same, "fg")])
             if not apart.equal and row.dtype == self.all[k].dtype:
                 out.append([(" a rule put other numbers into it: 7 tells", "dim")])
@@ -300,10 +302,6 @@ class TensorsView(View):
 
     def copy_command(self) -> str:
         return f"owb show {self.owb.path} {self.copy_text()!r} --save values.npy"
-
-
-def _decibel(value_db: float) -> str:
-    return units.decibel(value_db).replace("-", "−")
 
 
 def differences(wanted: list[tuple[int, Constant, Constant]], cancel: Any) -> dict[int, Difference | str]:

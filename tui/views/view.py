@@ -38,6 +38,8 @@ class View(Container):
     KEYS: tuple[str, ...] = ()
     LABELS: Mapping[str, str] = {}
     FACES: tuple[str, ...] = ()
+    KEPT: tuple[str, ...] = ()
+    """What of its own state is there again when the same file is opened another time."""
     TITLE = ""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -107,6 +109,23 @@ class View(Container):
         """What the message row says while nothing else is said: how much is shown, of what."""
         return ""
 
+    def say(self, text: str, token: str = "fg") -> None:
+        """A sentence in this screen's message row, whichever screen is shown by now."""
+        self.owb.say(text, token, screen=self.id or "")
+
+    def remembered(self) -> dict[str, object]:
+        """The state to remember beside the file."""
+        return {name: getattr(self, name) for name in self.KEPT}
+
+    def take(self, kept: Mapping[str, object]) -> None:
+        """The state as it was left; what is not of the right kind is left alone."""
+        for name in self.KEPT:
+            if type(kept.get(name)) is type(getattr(self, name)):
+                setattr(self, name, kept[name])
+        if self.FACES:
+            self.face %= len(self.FACES)
+        self.stale = True
+
     def copy_text(self) -> str:
         """What `y` copies: the name under the cursor."""
         return ""
@@ -124,6 +143,9 @@ class View(Container):
     def on_descendant_blur(self) -> None:
         for pane in self.query(Pane):
             pane.rule.focused(pane.has_focus_within)
+
+    def do_face_next(self) -> None:
+        """The next form of a screen that has several."""
 
     def do_pane_full(self) -> None:
         """Give the whole screen to the focused pane, or to the side pane that a narrow terminal hides; again gives it back."""
