@@ -33,7 +33,7 @@ STEPS: tuple[tuple[str, str, str], ...] = (
     ("Enter", "rank 1 of", "enter: the slowest node in the graph"),
     ("d", "could be", "d: why it is not fused"),
     ("Escape", "rank 1 of", "esc"),
-    ("4", "rules tried", "4: what may be done"),
+    ("4", " rules · ", "4: what may be done"),
     ("A", "enter applies", "A: everything that is ready"),
     ("Enter", "verified", "enter: applied and verified"),
     ("z", "undone: step 1", "z: undo"),

@@ -38,6 +38,8 @@ class Toasts:
         """Nothing stands any more."""
         self.shown.clear()
         self.app.clear_notifications()
+        for screen in self.app.screen_stack:
+            screen.query("Toast").remove()
 
     def _show(self, text: str, seconds: float, *, warning: bool) -> None:
         now = time.monotonic()

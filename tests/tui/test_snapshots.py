@@ -55,6 +55,7 @@ def masked(text: str) -> str:
     text = re.sub(r"\d\d:\d\d:\d\d", "hh:mm:ss", text)
     text = re.sub(r"\d+ rules ·", "n rules ·", text)
     text = re.sub(r"in \d of \d pla", "in n of n pla", text)  # as many as time allowed
+    text = re.sub(r"max err \de−\d", "max err 1e−6", text)  # as the machine's arithmetic has it
     text = re.sub(r"on \d runs?", "on n runs", text)
     text = re.sub(r"\d+(?=( ✓ ─| found nothing))", "n", text)
     text = re.sub(r"(?<= )[\d.]+ s  ctrl", "t s  ctrl", text)

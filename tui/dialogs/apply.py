@@ -46,7 +46,7 @@ class ApplyDialog(Dialog[bool]):
             fact("nodes", f"{nodes[0]:,} → {nodes[1]:,}   {change(*nodes)}   as the dry run counted")
             fact("weights", f"{units.size(before.weight_bytes)} → {units.size(after.weight_bytes)}")
         fact("kind", {"exact": "exact: equal bits", "rounding": "rounding: 1e−4 of each output's range", "approximate": "approximate: the rule's own bound"}[worst])  # fmt: skip
-        fact("verify", "on: run against the original, a wrong rule is found and undone")
+        fact("verify", "on: against the original; a wrong rule is found and undone")
         if self.redo:
             fact("redo", f"{self.redo} undone {'step is' if self.redo == 1 else 'steps are'} given up")
         return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
@@ -40,7 +41,6 @@ class Dialog(ModalScreen[Result], Generic[Result]):
             if ascii_only:
                 frame.styles.border = ("ascii", frame.styles.base.border_top[1])
             frame.border_title = Content(glyphs.plain(self.title_text) if ascii_only else self.title_text)
-            frame.border_subtitle = Content(glyphs.plain(self.hint) if ascii_only else self.hint)
             yield self.text
             yield from self.extra()
 
@@ -50,6 +50,22 @@ class Dialog(ModalScreen[Result], Generic[Result]):
 
     def on_mount(self) -> None:
         self.update_lines()
+        for screen in self.app.screen_stack[:-1]:
+            screen.query("Toast").remove()  # they stand on top of this dialog, not below it as well
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """A narrow window wraps lines, and of the hint keeps what is said last: how one leaves."""
+        frame = self.query_one(Vertical)
+        if self.text.size.width:
+            self.text.styles.height = min(len(self.lines(self.text.size.width)), 30)
+        parts = self.hint.split("   ")
+        while len(parts) > 1 and cell_len("   ".join(parts)) > frame.size.width - 2:
+            parts.pop(0)
+        said = "   ".join(parts)
+        frame.border_subtitle = Content(glyphs.plain(said) if getattr(self.app, "ascii_only", False) else said)
 
     def update_lines(self) -> None:
         """Lay the lines out again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,9 @@ class OptionsDialog(Dialog[Result], Generic[Result]):
         self.rows.focus()
 
     def lines(self, width: int) -> list[Line]:
-        said: list[Line] = [[(display_name(text, width), "dim")] for text in self.about]
+        said: list[Line] = [
+            [(part, "dim")] for text in self.about for part in textwrap.wrap(display_name(text, 400), max(width, 20))
+        ]
         return [*said, [(display_name(self.wrong, width), "warn")] if self.wrong else []]
 
     def _row(self, row: int, width: int) -> Line:

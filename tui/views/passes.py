@@ -304,7 +304,13 @@ class PassesView(View):
         if self.report is None:
             return "counting what each rule would do"
         refused = sum(r.refused for r in self.rows)
-        return f"{len(ready)} rules find {sum(r.places for r in ready):,} places, {refused:,} places are refused: d says why"
+        places = sum(r.places for r in ready)
+        found = (
+            f"{len(ready)} {'rule finds' if len(ready) == 1 else 'rules find'} {places:,} {'place' if places == 1 else 'places'}"
+            if ready
+            else "no rule is ready"
+        )
+        return found + (f", {refused:,} {'is' if refused == 1 else 'are'} refused: d says why" if refused else "")
 
     def footer(self) -> list[tuple[str, str, bool]]:
         rule = self.current()

@@ -15,6 +15,9 @@ from workbench.render.text import display_name
 
 _MOST_NAMES = 6
 _SHOWN = 6
+_SIDE_BY_SIDE = 48
+"""Narrower panes show before above after."""
+
 _TALLEST = 24
 
 
@@ -27,7 +30,7 @@ def page(rule: str, cls: Any, report: Report, alone: Preview | None, place: int,
     out: list[Line] = []
     applied, refused = report.of(rule), [r for r in report.refused if r.rule == rule]
     if applied:
-        out.append(section(f" place {place % len(applied) + 1} of {len(applied)}   n N next, previous"))
+        out.append(section(f" place {place % len(applied) + 1} of {len(applied)}   n N others"))
         out += _before_and_after(rule, alone, place, width)
         out += _places(applied, place, width)
     if refused:
@@ -58,6 +61,11 @@ def _before_and_after(rule: str, alone: Preview | None, place: int, width: int) 
         text = "its places come after other rules: A applies all in their order"
         return [[("   " + part, "dim")] for part in textwrap.wrap(text, max(width - 4, 20))]
     before, after = pictures(alone, applied[place % len(applied)])
+    if width < _SIDE_BY_SIDE:
+        return [
+            [(" before", "dim")], *([(" " + fit(text, width - 1), "diff.drop" if "− " in text else "fg")] for text in before[:_TALLEST]),
+            [(" after", "dim")], *([(" " + fit(text, width - 1), "diff.add" if "+ " in text else "fg")] for text in after[:_TALLEST]),
+        ]  # fmt: skip
     half = max(width // 2, 20)
     out: list[Line] = [[(fit(" before", half), "dim"), (fit("after", half - 1), "dim")]]
     for k in range(min(max(len(before), len(after)), _TALLEST)):
