@@ -55,7 +55,7 @@ class Target:
     latency: float | None = None
     drop: float = 0.005
     least: float | None = None
-    seconds: float = 40.0
+    seconds: float = 36.0
 
 
 def target_of(given: Any) -> Target:

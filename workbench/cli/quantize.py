@@ -61,7 +61,7 @@ AUTO_DB = 30.0
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
-    default=40.0,
+    default=36.0,
     show_default=True,
     help="With --auto: when to take the best found so far.",
 )
