@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from exec.errors import BudgetExceeded
 from exec.ir.attributes import import_attribute
 from exec.ir.elements import links, make_constant, make_variable
 from exec.ir.graph import Function, Graph
@@ -63,6 +64,10 @@ class Scope:
         return None
 
 
+MOST_FUNCTIONS = 100_000
+"""What is read of a file: the largest exports have some thousand."""
+
+
 class Importer:
     """One import: what all graphs of a model share.
 
@@ -82,6 +87,8 @@ class Importer:
         domains = list(proto.opset_import)
         self.opset = default_opset(domains) or 1
         self.hides_defaults = proto.ir_version < 4
+        if self.checks and len(proto.functions) > MOST_FUNCTIONS:  # a function of nothing takes three bytes of a file
+            raise BudgetExceeded(f"it has {len(proto.functions):,} functions", why=f"{MOST_FUNCTIONS:,} are read")
         for item in list(proto.functions):
             self.functions.append(self._function(item))
         proto.ClearField("functions")

@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 
 from exec.ir.attributes import FIELDS
+from exec.ir.attributewords import WORDS
 from exec.ir.names import printable, text
 from exec.ir.node import Node
 from exec.ir.notes import Findings
@@ -107,6 +108,11 @@ def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Fi
                 _where(node),
                 f"attribute {printable(name)!r} is {_kind(item.type)}, where {printable(node.op)} has {_kind(wanted)}",
             )
+        elif item.s and (words := WORDS.get((node.op, name)) or WORDS.get(("", name))):
+            word = text(item.s)
+            if word not in words:
+                what = f"attribute {printable(name)!r} is {printable(word)!r}; {printable(node.op)} knows {', '.join(words)}"
+                findings.error("attribute-value", _where(node), what)
     for name in sorted(missing):
         findings.error("missing-attribute", _where(node), f"it has no {name}, which {printable(node.op)} needs")
 

@@ -29,6 +29,15 @@ def by_head(head: bytes, size: int) -> Kind | None:
     return _by_magic(head) or _by_text(head, size)
 
 
+_PACKED = {
+    b"BZh91AY&SY": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"7z\xbc\xaf": "7-Zip",
+}
+
+
 def _by_magic(head: bytes) -> Kind | None:
     if head.startswith(b"version https://git-lfs"):
         return Kind("a Git LFS pointer, not the model it points to", "`git lfs pull` fetches the model")
@@ -39,6 +48,17 @@ def _by_magic(head: bytes) -> Kind | None:
         )
     if head.startswith(b"\x1f\x8b"):
         return Kind("a gzip-compressed file", "`gunzip` it first")
+    for magic, what in _PACKED.items():
+        if head.startswith(magic):
+            return Kind(f"a file packed with {what}", "unpack it first")
+    if head[257:262] == b"ustar":
+        return Kind("a tar archive", "unpack it first")
+    if head.startswith(b"GGUF"):
+        return Kind("a GGUF file: weights for llama.cpp", "export the network to ONNX")
+    if head.startswith(b"\x93NUMPY"):
+        return Kind("a numpy array", "a model is a .onnx file; arrays are given as inputs")
+    if head.startswith((b"\x7fELF", b"MZ\x90")):
+        return Kind("a program or library", "give the .onnx file")
     if head[4:8] == b"TFL3":
         return Kind("a TFLite model", "convert it with tf2onnx: `python -m tf2onnx.convert --tflite …`")
     if head[4:8] == b"ORTM":

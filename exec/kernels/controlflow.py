@@ -17,7 +17,7 @@ _FOREVER = 1 << 63
 @kernel("If")
 def if_(condition: Array, /, *, else_branch: Any, then_branch: Any, context: Context) -> tuple[Value, ...]:
     """The outputs of one branch or of the other; branches have no inputs, they read outer values."""
-    return tuple(context.run(then_branch if bool(condition) else else_branch, []))
+    return tuple(context.run(then_branch if _holds(condition) else else_branch, []))
 
 
 @kernel("Loop")
@@ -36,14 +36,14 @@ def loop(
     iterations stacked along a new first axis.
     """
     limit = None if trips is None else int(trips.reshape(()))
-    going = True if condition is None else bool(condition.reshape(()))
+    going = True if condition is None else _holds(condition)
     state: list[Value] = list(carried)
     scanned: list[list[Array]] = [[] for _ in range(n_outputs - len(carried))]
     iteration, before = 0, context.work
     certain = (_FOREVER if limit is None else limit) if going and _goes_on(body) else 0
     while going and (limit is None or iteration < limit):
         keep, *results = context.run(body, [np.array(iteration, np.int64), np.array(going), *state])
-        going = bool(keep.reshape(()))
+        going = _holds(keep)
         if certain and iteration == 0:
             context.foresee(certain - 1, context.work - before)
         state = results[: len(state)]
@@ -52,6 +52,12 @@ def loop(
             context.hold(collected[-1])
         iteration += 1
     return (*state, *(_stacked(values, body, len(state) + 1 + k) for k, values in enumerate(scanned)))
+
+
+def _holds(condition: Array) -> bool:
+    if condition.dtype != np.bool_:
+        raise ExecutionError(f"its condition is {condition.dtype}, not bool")
+    return bool(condition.reshape(()))
 
 
 def _goes_on(body: Any) -> bool:
@@ -118,6 +124,9 @@ def scan(
     The body gives (states…, scanned…). The outputs are the last states, then each scanned value of all steps along its
     output axis, in order of the steps or (direction 1) the other way.
     """
+    for directions in (scan_input_directions, scan_output_directions):
+        if any(direction not in (0, 1) for direction in directions or ()):
+            raise ExecutionError(f"its directions are {list(directions or ())}", why="0 is forward, 1 backward")
     count = len(states_and_inputs) - num_scan_inputs
     axes = scan_input_axes or [0] * num_scan_inputs
     backward = scan_input_directions or [0] * num_scan_inputs

@@ -93,8 +93,10 @@ def sequence_map(first: list[Array], /, *others: Value, body: Any, context: Cont
     uneven: Sequence[int] = [len(x) for x in others if isinstance(x, list) and len(x) != len(first)]
     if uneven:
         raise ExecutionError(f"sequences of {len(first)} and {uneven[0]} tensors cannot be mapped together")
-    rows = [
-        context.run(body, [x, *(other[k] if isinstance(other, list) else other for other in others)])
-        for k, x in enumerate(first)
-    ]
+    rows: list[list[Value]] = []
+    before = context.work
+    for k, x in enumerate(first):
+        rows.append(context.run(body, [x, *(other[k] if isinstance(other, list) else other for other in others)]))
+        if k == 0:
+            context.foresee(len(first) - 1, context.work - before)
     return tuple([row[k] for row in rows] for k in range(len(body.declared)))

@@ -32,8 +32,10 @@ class InlineFunction(Rewrite):
     AFTER = """ g (float[2,3] x) => (float[2,3] y) { t = Relu (x)  y = Neg (t) } """
 
     def find(self, region: Region) -> Iterator[Patch | Refusal]:
+        if region.is_function:
+            return
         functions = {function_key(f.domain, f.name, f.overload): f for f in region.workspace.model.graph.functions}
-        if not functions or region.is_function:
+        if not functions:
             return
         size = expanded_nodes(region.workspace.model.graph, functions, function_key)
         if size > MOST_NODES:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import io
 import json
+import lzma
 import os
 import pickle
 import zipfile
@@ -59,6 +61,13 @@ KINDS: dict[str, tuple[bytes, str, str]] = {
     "ort": (b"\x1c\0\0\0ORTM" + bytes(40), "ORT format", ".onnx"),
     "safetensors": (safetensors(), "safetensors", "export"),
     "gzip": (gzip.compress(DATA), "gzip", "gunzip"),
+    "bzip2": (bz2.compress(DATA), "bzip2", "unpack"),
+    "xz": (lzma.compress(DATA), "xz", "unpack"),
+    "zstd": (b"\x28\xb5\x2f\xfd" + bytes(40), "zstd", "unpack"),
+    "tar": (b"model.onnx".ljust(257, b"\0") + b"ustar\x0000" + bytes(200), "tar", "unpack"),
+    "gguf": (b"GGUF\x03\0\0\0" + bytes(40), "GGUF", "export"),
+    "npy": (b"\x93NUMPY\x01\0" + bytes(40), "numpy array", "inputs"),
+    "program": (b"\x7fELF\x02\x01\x01" + bytes(40), "program", ".onnx"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(40), "HDF5", "tf2onnx"),
     "text": (b"Hello, this is a README.\n" * 9, "text file", "export"),
     "json": (json_format.MessageToJson(MODEL).encode(), "JSON", "json_format"),

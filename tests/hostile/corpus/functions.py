@@ -67,7 +67,12 @@ def cases() -> Iterator[Case]:
     yield Case("loop/negative rounds", loop(-5))
     yield Case("loop/not once", loop(7, go=0))
     yield Case("loop/grows by doubling", text("g (float[2] x) => (float[N] y) { m = Constant<value = int64 {60}>() go = Constant<value = bool {1}>() y = Loop(m, go, x) <body = b (int64 i, bool c, float[K] v0) => (bool c1, float[L] v) { c1 = Identity(c) v = Concat<axis = 0>(v0, v0) }> }"), FINE, BUDGET)  # fmt: skip
+    yield Case("function/three hundred thousand of nothing", _empty_functions, ERROR, ERROR, "300,000")
     yield Case("loop/scan output of terabytes", _scan(), FINE, BUDGET)  # fmt: skip
+
+
+def _empty_functions() -> bytes:
+    return text("g (float[2] x) => (float[2] y) { y = Neg(x) }")() + b"\xca\x01\x00" * 300_000
 
 
 def _uneven(proto: onnx.ModelProto) -> None:

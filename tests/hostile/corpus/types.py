@@ -53,6 +53,9 @@ def cases() -> Iterator[Case]:
     yield Case("types/a tensor read as a sequence", text("g (float[2] x) => (float[2] y) { i = Constant<value = int64 {0}>() y = SequenceAt(x, i) }"), ERROR, ERROR)  # fmt: skip
     yield Case("types/thirty dims of 2^62", typed(lambda: h.make_tensor_type_proto(T.FLOAT, [1 << 62] * 30)), FINE, CLEAN)  # fmt: skip
     yield Case("types/element of an empty optional", text("g (float[2] x) => (float[2] y) { o = Optional<type = float[2]>() y = OptionalGetElement(o) }"), FINE, "clean")  # fmt: skip
+    yield Case("types/a mode nobody knows", text('g (float[2] x) => (float[2] y) { y = Gelu<approximate = "roughly">(x) }'), ERROR, ERROR, "roughly")  # fmt: skip
+    yield Case("types/a loop on a number", text("g (float[2] x) => (float[2] y) { m = Constant<value = int64 {2}>() c = Constant<value = float {1}>() y = Loop(m, c, x) <body = b (int64 i, float k, float[2] v) => (float d, float[2] w) { d = Identity(k) w = Neg(v) }> }"), CLEAN, ERROR)  # fmt: skip
+    yield Case("types/a scan in direction 7", text("g (float[2] x) => (float[2] y) { z = Constant<value = float {0}>() f, y = Scan<num_scan_inputs = 1, scan_input_directions = [7], body = b (float a, float v) => (float s, float t) { s = Add(a, v) t = Neg(v) }>(z, x) }"), CLEAN, ERROR)  # fmt: skip
     yield Case("types/strings added", text("g (string[2] x) => (string[2] y) { y = Add(x, x) }"), CLEAN, CLEAN)
     yield Case(
         "types/declared as float, is int64", text("g (float[2] x) => (float[1] y) { y = Shape(x) }"), WARN, CLEAN

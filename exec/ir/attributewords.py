@@ -1,0 +1,30 @@
+"""The words that an attribute of type STRING may be, over all versions of the op. The specification has them in its prose."""
+
+from __future__ import annotations
+
+WORDS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("", "auto_pad"): ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
+    ("BitShift", "direction"): ("LEFT", "RIGHT"),
+    ("DepthToSpace", "mode"): ("DCR", "CRD"),
+    ("GRU", "direction"): ("forward", "reverse", "bidirectional"),
+    ("Gelu", "approximate"): ("none", "tanh"),
+    ("GridSample", "mode"): ("linear", "nearest", "cubic", "bilinear", "bicubic"),
+    ("GridSample", "padding_mode"): ("zeros", "border", "reflection"),
+    ("LSTM", "direction"): ("forward", "reverse", "bidirectional"),
+    ("NegativeLogLikelihoodLoss", "reduction"): ("none", "sum", "mean"),
+    ("Pad", "mode"): ("constant", "reflect", "edge", "wrap"),
+    ("RNN", "direction"): ("forward", "reverse", "bidirectional"),
+    ("Resize", "coordinate_transformation_mode"): (
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn",
+    ),
+    ("Resize", "keep_aspect_ratio_policy"): ("stretch", "not_larger", "not_smaller"),
+    ("Resize", "mode"): ("nearest", "linear", "cubic"),
+    ("Resize", "nearest_mode"): ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+    ("RoiAlign", "coordinate_transformation_mode"): ("half_pixel", "output_half_pixel"),
+    ("RoiAlign", "mode"): ("avg", "max"),
+    ("ScatterElements", "reduction"): ("none", "add", "mul", "max", "min"),
+    ("ScatterND", "reduction"): ("none", "add", "mul", "max", "min"),
+    ("SoftmaxCrossEntropyLoss", "reduction"): ("none", "sum", "mean"),
+    ("StringNormalizer", "case_change_action"): ("LOWER", "UPPER", "NONE"),
+}  # fmt: skip
+"""(op type, attribute) to words; an op type of "" is any op that has the attribute."""
