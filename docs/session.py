@@ -2,6 +2,7 @@
 
     python docs/session.py [--model PATH] [--out docs/screens]
 
+Without --model a shipped sample is used; the recording in the README is of the public OCR detector (`python benchmarks/models.py` fetches it).
 Needs tmux. Writes `session.cast` (asciicast, for asciinema) and `session.svg` (the same as a picture that moves, for the README), and ends
 with an error unless the recipe that was saved, replayed headless, gives the byte-same model.
 """

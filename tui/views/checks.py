@@ -234,7 +234,7 @@ class ChecksView(View):
     def sentence(self) -> str:
         if self.result is None:
             return "checking"
-        return f"{len(self.groups)} checks found something, {len(self.result.clean)} found nothing"
+        return f"{len(self.groups)} {'check' if len(self.groups) == 1 else 'checks'} found something, {len(self.result.clean)} found nothing"
 
     def copy_text(self) -> str:
         group = self.current()

@@ -211,14 +211,16 @@ class CompareView(View):
         def done(result: Comparison) -> None:
             self.stale = False
             self.fill()
-            agree = all(o.within for o in result.outputs)
-            verdict = "the outputs agree" if agree else "the outputs differ"
-            where = f"; first divergence at {display_name(result.first.after)}" if result.first is not None else "; first divergence: none within rounding"  # fmt: skip
-            self.say(f"{verdict} within {number(result.tolerance, '.0e')} of the range{where}")
-            self.owb.toasts.done(f"compared {len(result.values):,} values: {verdict}")
+            self.say(verdict(result))
+            self.owb.toasts.done(f"compared {len(result.values):,} values: {verdict(result).partition(' within')[0]}")
             self.owb.refresh_footer()
 
         self.owb.bridge.run("compare", "comparing A and B", lambda p, c: bench.compare(tolerance=o.tolerance, inputs=o.inputs, progress=p, cancel=c), done)  # fmt: skip
+
+    def sentence(self) -> str:
+        if self.result is None:
+            return ""
+        return "r runs A and B on the same inputs and lines up every value" if self.old else verdict(self.result)
 
     def do_run_options(self) -> None:
         def given(options: Comparing | None) -> None:
@@ -270,3 +272,10 @@ class CompareView(View):
 
     def copy_command(self) -> str:
         return f"owb compare {self.owb.path} B.onnx"
+
+
+def verdict(result: Comparison) -> str:
+    """Whether the outputs agree, and where values begin not to."""
+    agree = "the outputs agree" if all(o.within for o in result.outputs) else "the outputs differ"
+    where = f"at {display_name(result.first.after)}" if result.first is not None else "none within rounding"
+    return f"{agree} within {number(result.tolerance, '.0e')} of the range; first divergence{' ' if result.first is not None else ': '}{where}"

@@ -299,11 +299,8 @@ class ProfileView(View):
         def done(results: list[Profile]) -> None:
             self.owb.state_changed()
             last = results[-1]
-            busy = "" if last.noise.quiet else "  noisy: other work is running"
             self.owb.toasts.done(f"profiled {' and '.join(slots)}: {units.duration(last.sum_ns)}, {last.runs} runs")
-            self.say(
-                f"{len(last.nodes):,} nodes, sum {units.duration(last.sum_ns)}, wall {units.duration(last.wall_ns)}, median of {last.runs} runs, {last.engine} ×{last.threads}.{busy}"
-            )
+            self.say(summary(last))
 
         self.owb.bridge.run("profile", f"measuring {' and '.join(slots)} in {o.engine}", work, done)
         self.owb.refresh_footer()
@@ -354,6 +351,12 @@ class ProfileView(View):
         assert profile is not None
         ask_path(self.owb, "Export a trace", "Chrome trace: ui.perfetto.dev and chrome://tracing open it", self.owb.path.with_name(f"{self.owb.path.stem}_trace.json"), lambda target: target.write_text(json.dumps(chrome_trace(profile, self.owb.path.stem)), encoding="utf-8"))  # fmt: skip
 
+    def sentence(self) -> str:
+        profile, bench = self.result(), self.owb.bench
+        if profile is None or bench is None:
+            return ""
+        return f"these are the times of {self.old}: r measures {bench.shown}" if self.old else summary(profile)
+
     def copy_text(self) -> str:
         row = self.query_one(Rows).cursor
         if self.face:
@@ -364,6 +367,12 @@ class ProfileView(View):
         o = self.options
         dims = "".join(f" --dim {k}={v}" for k, v in o.dims) + (f" --inputs {o.inputs}" if o.inputs else "")
         return f"owb profile {self.owb.path} --engine {o.engine} --runs {o.runs} --threads {o.threads}{dims}"
+
+
+def summary(profile: Profile) -> str:
+    """What was measured, in a line."""
+    busy = "" if profile.noise.quiet else "  noisy: other work is running"
+    return f"{len(profile.nodes):,} nodes, sum {units.duration(profile.sum_ns)}, wall {units.duration(profile.wall_ns)}, median of {profile.runs} runs, {profile.engine} ×{profile.threads}.{busy}"
 
 
 def _shape(shapes: tuple[str, ...]) -> str:

@@ -246,7 +246,7 @@ class QuantizeView(View):
                 )
                 return
             self.owb.toasts.done(f"{len(found.nodes)} nodes ranked: all in 8 bits gives {decibels(found.all_db)}")
-            self.say(f"all int8: {decibels(found.all_db)} at the worst output, {len(found.nodes)} nodes one by one in {found.seconds:.1f} s; = keeps just enough float for {scheme.target_db:.0f} dB")  # fmt: skip
+            self.say(self.sentence())
             self._try()
 
         self.owb.bridge.run("sensitivity", "ranking nodes", lambda p, c: bench.sensitivity(progress=p, cancel=c, **options), ranked)  # fmt: skip
@@ -343,6 +343,12 @@ class QuantizeView(View):
         node = self.current()
         if node is not None:
             self.owb.show_node_named(node.name)
+
+    def sentence(self) -> str:
+        found = self.found
+        if found is None:
+            return ""
+        return f"all int8: {decibels(found.all_db)} at the worst output, {len(found.nodes)} nodes one by one in {found.seconds:.1f} s; = keeps just enough float for {self.scheme.target_db:.0f} dB"
 
     def copy_text(self) -> str:
         node = self.current()
