@@ -51,6 +51,8 @@ def _longest(kinds: np.ndarray[tuple[int], np.dtype[np.int64]], taken: np.ndarra
     best, covered = None, 0
     for period in range(_FEWEST, min(LONGEST, len(kinds) // 2) + 1):
         same = (kinds[period:] == kinds[:-period]) & ~taken[period:] & ~taken[:-period]
+        if (reach := np.count_nonzero(same)) < period or reach + period <= covered:
+            continue  # nothing stands twice whole, or it covers less
         edges = np.flatnonzero(np.diff(np.concatenate(([0], same.astype(np.int8), [0]))))
         starts, ends = edges[::2], edges[1::2]
         if not len(starts):

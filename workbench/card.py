@@ -165,7 +165,7 @@ def _work(model: Model) -> Work | None:
     from workbench.estimate import estimate
 
     try:
-        found = estimate(model)
+        found = estimate(model, shapes=False)
     except BenchError:
         return None
     return Work(found.macs, found.peak_bytes, found.sizes, found.unknown)

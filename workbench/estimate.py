@@ -43,10 +43,12 @@ class Estimate:
         return sum(c.macs for c in self.costs if c is not None)
 
 
-def estimate(model: Model) -> Estimate:
-    """Infer every shape of `model` and count what each node does; inputs that need not be fed have their defaults."""
+def estimate(model: Model, *, shapes: bool = True) -> Estimate:
+    """Infer every shape of `model` and count what each node does; inputs that need not be fed have their defaults.
+
+    shapes  False where only costs are asked for: the model is then gone through once, with sizes bound
+    """
     with no_gc():
-        shapes = inferred(model)
         bound = model
         sizes: dict[str, int] = {}
         # what binds inputs is loaded only where there is something to bind: most of a short command's time is imports
@@ -56,19 +58,15 @@ def estimate(model: Model) -> Estimate:
             bound = inputs_to_weights(model)
         if any(not isinstance(d, int) for t in model.inputs for d in t.shape or ()):
             from exec.feeds import make_feeds
-            from workbench.editing import set_dims
 
             with contextlib.suppress(BenchError):  # what is known without sizes is still known
-                assumed = dict(make_feeds(model, check=False, count=0).sizes)
-                open_dims = [(f"{t.name}:{k}", d) for t in model.inputs for k, d in enumerate(t.shape or ())]
-                known_names = {name for pair in open_dims for name in pair}
-                bound = set_dims(bound, {k: v for k, v in assumed.items() if k in known_names})
-                sizes = assumed
-        known = shapes if bound is model else inferred(bound)
-        return Estimate(shapes, _costs(bound, known), sizes, *_alive(bound, known))
+                sizes = dict(make_feeds(model, check=False, count=0).sizes)
+        known = inferred(bound, sizes)
+        unbound = inferred(model) if shapes and (sizes or bound is not model) else known
+        return Estimate(unbound if shapes else {}, _costs(bound, known, sizes), sizes, *_alive(bound, known, sizes))
 
 
-def _alive(model: Model, shapes: Known) -> tuple[int, int]:
+def _alive(model: Model, shapes: Known, bound: Mapping[str, int]) -> tuple[int, int]:
     """The peak of bytes alive, and the nodes whose outputs have no known size."""
     graph = model.graph
     last = {id(t): len(graph.nodes) for t in graph.outputs}
@@ -77,7 +75,7 @@ def _alive(model: Model, shapes: Known) -> tuple[int, int]:
             if not isinstance(tensor, Constant):
                 last.setdefault(id(tensor), index)
                 last[id(tensor)] = max(last[id(tensor)], index)
-    sizes = {id(t): spec.nbytes for t in graph.inputs if (spec := _spec(t, shapes)) is not None}
+    sizes = {id(t): spec.nbytes for t in graph.inputs if (spec := _spec(t, shapes, bound)) is not None}
     dying: dict[int, list[int]] = {}
     for key in sizes:
         dying.setdefault(last.get(key, 0), []).append(key)
@@ -86,7 +84,7 @@ def _alive(model: Model, shapes: Known) -> tuple[int, int]:
     for index, node in enumerate(graph.nodes):
         if node.op == "Constant" and not node.domain:
             continue  # a weight, like an initializer
-        specs = [_spec(t, shapes) for t in node.outputs if t.name]
+        specs = [_spec(t, shapes, bound) for t in node.outputs if t.name]
         unknown += any(spec is None for spec in specs)
         for tensor, spec in zip([t for t in node.outputs if t.name], specs, strict=True):
             sizes[id(tensor)] = 0 if spec is None else spec.nbytes
@@ -97,14 +95,14 @@ def _alive(model: Model, shapes: Known) -> tuple[int, int]:
     return peak, unknown
 
 
-def _costs(model: Model, shapes: Known) -> tuple[Cost | None, ...]:
+def _costs(model: Model, shapes: Known, bound: Mapping[str, int]) -> tuple[Cost | None, ...]:
     known: dict[int, Spec | None] = {}
     alike: dict[Cost, Cost] = {}
 
     def spec(tensor: object) -> Spec | None:
         key = id(tensor)
         if key not in known:
-            known[key] = _spec(tensor, shapes)
+            known[key] = _spec(tensor, shapes, bound)
         return known[key]
 
     found: list[Cost | None] = []
@@ -117,11 +115,13 @@ def _costs(model: Model, shapes: Known) -> tuple[Cost | None, ...]:
     return tuple(found)
 
 
-def _spec(tensor: object, shapes: Known) -> Spec | None:
+def _spec(tensor: object, shapes: Known, bound: Mapping[str, int]) -> Spec | None:
     dtype, shape = getattr(tensor, "dtype", None), getattr(tensor, "shape", None)
     if id(tensor) in shapes:
         name, shape = shapes[id(tensor)]
         dtype = _NUMPY.get(name)
-    if shape is None or dtype is None or isinstance(dtype, int) or any(not isinstance(d, int) for d in shape):
+    if shape is None or dtype is None or isinstance(dtype, int):
         return None
-    return Spec(tuple(d for d in shape if isinstance(d, int)), np.dtype(dtype))
+    dims = tuple(bound.get(d, d) if isinstance(d, str) else d for d in shape)
+    sizes = tuple(d for d in dims if isinstance(d, int))
+    return Spec(sizes, np.dtype(dtype)) if len(sizes) == len(dims) else None

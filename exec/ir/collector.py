@@ -29,7 +29,8 @@ def no_gc() -> Iterator[None]:
 class Frozen:
     """As long as one exists, what was alive when it was made is not looked at by collections; then it is, once.
 
-    The last of them to go collects at once: a large graph gives its memory back when its model is dropped.
+    The last of them to go collects at once: a large graph gives its memory back when its model is dropped. Where collections are
+    off, the caller decides.
     """
 
     _count = 0
@@ -43,6 +44,7 @@ class Frozen:
         if sys.is_finalizing():
             return
         gc.unfreeze()
-        gc.collect()
+        if gc.isenabled():
+            gc.collect()
         if Frozen._count:
             gc.freeze()

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import mmap
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -217,7 +216,7 @@ class NewFile:
             raise
 
     def _free_name(self) -> Path:
-        return self.target.with_name(f".{self.target.name[:100]}.{secrets.token_hex(6)}.tmp")
+        return self.target.with_name(f".{self.target.name[:100]}.{os.urandom(6).hex()}.tmp")
 
     def publish(self, replace: bool) -> None:
         """Give the finished file its name: instead of what has it if `replace`, else only if it is free."""

@@ -7,7 +7,7 @@ store does not grow with the history of edits.
 
 from __future__ import annotations
 
-import secrets
+import os
 import weakref
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ class Store:
     def __init__(
         self, source: Source | None = None, files: DataFiles | None = None, limits: Limits | None = None
     ) -> None:
-        self.nonce = secrets.token_bytes(wire.NONCE_BYTES)
+        self.nonce = os.urandom(wire.NONCE_BYTES)
         self.source = source
         self.limits = Limits() if limits is None else limits
         self.spans: list[tuple[int, int]] = []

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from workbench.cli.options import format_options, model_argument
 from workbench.cli.output import emit, say
+
+if TYPE_CHECKING:
+    from workbench.card import Summary
 
 
 @click.command()
@@ -40,16 +45,9 @@ def command(
 
     Nothing runs and no weight is read, so this is quick on any size. Exit 0; 1 if a figure grew beyond its baseline.
     """
-    import workbench
     from workbench.render.cards import card_tables
 
-    opened = workbench.load(model)
-    if dims:
-        from workbench.editing import set_dims
-        from workbench.feeding import parse_dims
-
-        opened = set_dims(opened, parse_dims(dims))
-    card = workbench.inspect(opened, work=True if dims and work is None else work)
+    card = _look(model, dims, True if dims and work is None else work)
     emit(card, "summary", card_tables(card), format)
     if not (save_baseline or baseline):
         return 0
@@ -71,3 +69,20 @@ def command(
     for v in worse:
         say(f"{v.name} was {v.was:,.0f}, is {v.now:,.0f}, {v.allowed:,.0f} is allowed")
     return int(bool(worse))
+
+
+def _look(path: str, dims: tuple[str, ...], work: bool | None) -> Summary:
+    """The card of a file; the model is gone when this returns, and nobody waits until its memory is gone through."""
+    import workbench
+    from exec.ir import no_gc
+
+    with no_gc():
+        model = workbench.load(path)
+        if dims:
+            from workbench.editing import set_dims
+            from workbench.feeding import parse_dims
+
+            model = set_dims(model, parse_dims(dims))
+        card = workbench.inspect(model, work=work)
+        del model
+    return card
