@@ -110,3 +110,19 @@ def test_a_size_that_is_given_counts(capsys: pytest.CaptureFixture[str]) -> None
     assert work[8]["macs"] == 8 * work[1]["macs"]
     assert run(["inspect", cnn, "--dim", "bach=8"]) == 2
     assert "did you mean 'batch'" in capsys.readouterr().err
+
+
+def test_a_model_of_very_many_inputs_has_a_short_card_and_a_long_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"x{k}" for k in range(1_023)]
+    path = tmp_path / "many.onnx"
+    signature = f"({', '.join(f'float[2] {n}' for n in names)}) => (float[2] y)"
+    onnx.save(model(f"y = Sum({', '.join(names)})", signature), path)
+    assert run(["inspect", str(path)]) == 0
+    card = capsys.readouterr().out
+    assert "x19 " in card
+    assert "x20 " not in card
+    assert "1,003 more inputs" in card
+    assert run(["inspect", str(path), "--json"]) == 0
+    assert [port["name"] for port in json.loads(capsys.readouterr().out)["inputs"]] == names

@@ -21,6 +21,11 @@ CASES = {
     "check": ["check", "{fragile}", "--ignore", "OWB090"],
     "coverage": ["coverage", "{control}"],
     "diff": ["diff", "{mobile}", "{mobile}"],
+    "compare": ["compare", "{mobile}", "{mobile}"],
+    "bisect": ["bisect", "{cnn}"],
+    "list": ["list", "checks"],
+    "recipe": ["recipe", "show"],
+    "infer-shapes": ["infer-shapes", "{fragile}"],
     "explain": ["explain", "OWB021"],
 }
 WIDTHS = (60, 100, 160)
@@ -34,7 +39,7 @@ def test_the_text_is_as_it_was(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.chdir(sample("digits_mobile.onnx").parent)
-    files = {key: f"digits_{key}.onnx" for key in ("mobile", "fragile", "control")}
+    files = {key: f"digits_{key}.onnx" for key in ("cnn", "mobile", "fragile", "control")}
     run([part.format(**files) for part in CASES[name]])
     text = re.sub(r"[ \t]+$", "", capsys.readouterr().out, flags=re.MULTILINE)
     path = GOLDEN / f"{name}-{width}.txt"

@@ -27,6 +27,8 @@ COMMANDS = {
     "optimize": ["optimize", "{mobile}", "-o", "out.onnx"],
     "quantize": ["quantize", "{mobile}", "-o", "int8.onnx"],
     "run": ["run", "{mobile}"],
+    "run onnxruntime": ["run", "{mobile}", "--engine", "onnxruntime"],
+    "batch": ["batch", "{cnn}", "missing.onnx", "--recipe", "{recipe}", "--report", "out.json"],
     "profile": ["profile", "{mobile}", "--runs", "3"],
     "compare": ["compare", "{mobile}", "{cnn}"],
     "diff": ["diff", "{mobile}", "{cnn}"],
@@ -83,6 +85,10 @@ def test_a_form_stays_what_its_version_says(
     monkeypatch.chdir(tmp_path)
     files = {key: str(sample(f"digits_{key}.onnx")) for key in ("cnn", "mobile", "fragile", "control")}
     files |= {"torch": str(EXPORTS / "torch_script.onnx"), "recorded": str(EXPORTS / "torch_script.npz")}
+    if "onnxruntime" in COMMANDS[name]:
+        pytest.importorskip("onnxruntime")
+    files["recipe"] = str(tmp_path / "recipe.toml")
+    Path(files["recipe"]).write_text('version = 1\n[[step]]\ndo = "optimize"\npasses = ["default"]\n', encoding="utf-8")
     words = [part.format(**files) for part in COMMANDS[name]]
     run(words if "--format" in words else [*words, "--json"])
     found = outline(json.loads(capsys.readouterr().out))

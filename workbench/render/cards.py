@@ -8,6 +8,9 @@ from workbench.render import units
 from workbench.render.table import Column, Table
 from workbench.render.text import display_name
 
+PORTS = 20
+"""Inputs, and outputs, that a card names; the JSON form has all."""
+
 
 def card_tables(card: Summary) -> list[Table]:
     """Facts, inputs and outputs, weights, notes, operators (the main table)."""
@@ -75,7 +78,9 @@ def _ports(card: Summary) -> Table:
     def row(role: str, port: Port) -> tuple[str, str, str, object]:
         return role, port.name, port.dtype, port.shape
 
-    rows = [row("input", p) for p in card.inputs] + [row("output", p) for p in card.outputs]
+    roles = (("input", card.inputs), ("output", card.outputs))
+    shown = tuple(row(role, port) for role, ports in roles for port in ports[:PORTS])
+    hidden = [f"{len(ports) - PORTS:,} more {role}s" for role, ports in roles if len(ports) > PORTS]
     return Table(
         "",
         (
@@ -84,7 +89,8 @@ def _ports(card: Summary) -> Table:
             Column("dtype", "dtype"),
             Column("shape", "shape", "shape"),
         ),
-        tuple(rows),
+        shown,
+        f"{' and '.join(hidden)}: --json names all" if hidden else "",
     )
 
 
