@@ -234,7 +234,8 @@ class OverviewView(View):
         sizes = ", ".join(
             f"{display_name(self.symbols.sign(k), 12)} {v}" for k, v in list(lookup.known.sizes.items())[:3]
         )
-        out = [fact("MACs", f"{units.count(lookup.known.macs or None)}" + (f"   at {sizes}" if sizes else ""))]
+        macs, at = units.count(lookup.known.macs or None), f"at {sizes}" if sizes else ""
+        out = [fact("MACs", f"{macs}   {at}")] if len(macs) + len(at) < 26 else [fact("MACs", macs), fact("", at)]
         profile = bench.results.profile(bench.key())
         if profile is not None:
             out.append(fact("peak memory", units.size(profile.peak_bytes)))
