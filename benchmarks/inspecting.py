@@ -3,7 +3,7 @@
     python benchmarks/inspecting.py MODEL.onnx [--nodes 10000] [--rounds 5] [--peers FOLDER] [--owb FILE]
 
 FOLDER is the bin folder of an environment with polygraphy, onnx-tool, onnx-card and onnxslim; what is not there is left out.
-Wall time is the minimum of the rounds, memory the highest resident size of the process and its children.
+Seconds are the minimum of the rounds, of the processor and of the clock; memory is the highest resident size of the process and its children.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ PEERS = {
 }
 
 
-def once(command: Sequence[str]) -> tuple[float, float, bool]:
-    """Seconds, peak MB, and whether it ended well."""
+def once(command: Sequence[str]) -> tuple[float, float, float, bool]:
+    """Seconds of the processor and of the clock, peak MB, and whether it ended well."""
     began = time.perf_counter()
     null = os.open(os.devnull, os.O_WRONLY)
     pid = os.posix_spawn(
@@ -38,21 +38,22 @@ def once(command: Sequence[str]) -> tuple[float, float, bool]:
     )
     _, status, usage = os.wait4(pid, 0)
     os.close(null)
-    return time.perf_counter() - began, usage.ru_maxrss / 1024, status == 0
+    wall = time.perf_counter() - began
+    return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, status == 0
 
 
 def measure(commands: Mapping[str, Sequence[str]], rounds: int) -> None:
     """Run all in turn, `rounds` times, and print the table."""
-    rows: dict[str, list[tuple[float, float, bool]]] = {name: [] for name in commands}
+    rows: dict[str, list[tuple[float, float, float, bool]]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
             rows[name].append(once(command))
     ours = min(r[0] for r in rows["owb"])
-    print(f"{'tool':12} {'seconds':>8} {'of ours':>8} {'MB':>7}")
+    print(f"{'tool':12} {'cpu s':>8} {'of ours':>8} {'wall s':>8} {'MB':>7}")
     for name, runs in rows.items():
-        seconds = min(r[0] for r in runs)
-        note = "" if all(r[2] for r in runs) else "  failed"
-        print(f"{name:12} {seconds:8.2f} {seconds / ours:8.1f} {max(r[1] for r in runs):7.0f}{note}")
+        seconds, wall = (min(r[k] for r in runs) for k in (0, 1))
+        note = "" if all(r[3] for r in runs) else "  failed"
+        print(f"{name:12} {seconds:8.2f} {seconds / ours:8.1f} {wall:8.2f} {max(r[2] for r in runs):7.0f}{note}")
 
 
 def main() -> None:
