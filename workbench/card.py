@@ -161,9 +161,11 @@ def inspect(model: Model, *, work: bool | None = None) -> Summary:
 
 
 def _work(model: Model) -> Work | None:
-    """None where a weight that tells a shape cannot be read: the rest of the card still can."""
+    """None where a weight that tells a shape cannot be read, or the model breaks a rule: the rest of the card still can."""
     from workbench.estimate import estimate
 
+    if any(note.is_error for note in model.notes):
+        return None
     try:
         found = estimate(model, shapes=False)
     except BenchError:
