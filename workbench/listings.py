@@ -33,7 +33,12 @@ def checks() -> Table:
     """Every check."""
     from workbench.lint.catalog import CHECKS
 
-    columns = (Column("code", "code"), Column("level", "level"), Column("title", "finds", wrap=True), Column("fix", "fix"))
+    columns = (
+        Column("code", "code"),
+        Column("level", "level"),
+        Column("title", "finds", wrap=True),
+        Column("fix", "fix"),
+    )
     return Table(
         "",
         columns,

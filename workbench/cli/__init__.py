@@ -11,9 +11,10 @@ _YOUNG_OBJECTS = 50_000
 
 def main() -> None:
     """Entry point of `owb`: every error of ours is told once, here."""
-    from workbench.cli.blas import choose_kernel
+    from workbench.cli.blas import choose_kernel, choose_threads
 
     choose_kernel()
+    choose_threads(next(iter(sys.argv[1:]), ""))
     gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
     from workbench.cli.start import run
 
