@@ -183,17 +183,11 @@ class Facts:
             return [Fact() for _ in range(count)]
         if any(isinstance(v, gs.Node.AttributeRef) for v in node.attrs.values()):
             return [Fact() for _ in range(count)]
-        if node.op in control.CONTROL:
-            return control.CONTROL[node.op](self, node)
-        call = Call(
-            node.op,
-            node.attrs,
-            self.opset(node),
-            [self.of(t) if t.name or isinstance(t, Constant) else None for t in node.inputs],
-            count,
-        )
         try:
-            return self._call(call, node)
+            if node.op in control.CONTROL:
+                return control.CONTROL[node.op](self, node)
+            inputs = [self.of(t) if t.name or isinstance(t, Constant) else None for t in node.inputs]
+            return self._call(Call(node.op, node.attrs, self.opset(node), inputs, count), node)
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
             # the node's attributes and inputs do not fit its specification: it has no meaning to infer, and a run will say so
             return [Fact() for _ in range(count)]
