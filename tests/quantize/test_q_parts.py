@@ -45,7 +45,10 @@ def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "STRETCH_BYTES", 2048)
 
 
-@pytest.mark.parametrize("name", ["cnn", "mobile", "attention_ts", "attention_dynamo", "fragile"])
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("attention_ts", "attention_dynamo")]  # seven seconds each
+
+
+@pytest.mark.parametrize("name", ["cnn", "mobile", "fragile", *LONG])
 @pytest.mark.parametrize("quantized", [False, True])
 def test_stretches_give_what_the_whole_gives(name: str, quantized: bool) -> None:
     model = load(SAMPLES / f"digits_{name}.onnx")

@@ -67,6 +67,7 @@ def test_a_newer_opset_is_a_step_that_replays(ui: Any, model: Path) -> None:
     assert again.read_bytes() == model.with_name("digits_step1.onnx").read_bytes()
 
 
+@pytest.mark.slow  # ten seconds and more of real work behind the screen
 def test_samples_are_named_in_the_scheme(ui: Any, model: Path) -> None:
     from workbench.samples import sample
 

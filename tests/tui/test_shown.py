@@ -128,6 +128,7 @@ def test_any_two_axes_of_a_weight_can_be_shown() -> None:
     assert slice_of(np.zeros(3), 0).values.shape == (1, 3)
 
 
+@pytest.mark.slow  # ten seconds and more of real work behind the screen
 def test_weights_of_a_and_b_stand_in_pairs(ui: Any) -> None:
     async def script(pilot: Any, app: Any) -> None:
         text = await ui.press(pilot, app, "5", "r", "enter", "a", "enter", "b", "3")

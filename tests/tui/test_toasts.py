@@ -46,6 +46,7 @@ def test_profile_optimize_compare_and_save_each_say_that_they_are_done(ui: Any, 
     ui.drive(script, model)
 
 
+@pytest.mark.slow  # ten seconds and more of real work behind the screen
 def test_ranking_and_quantizing_say_that_they_are_done(ui: Any) -> None:
     async def script(pilot: Any, app: Any) -> None:
         await ui.press(pilot, app, "5", "r", "enter")
@@ -79,6 +80,7 @@ def test_a_toast_stands_apart_from_the_cursor(ui: Any, key: str) -> None:
     ui.drive(script, size=(100, 20))
 
 
+@pytest.mark.slow  # ten seconds and more of real work behind the screen
 def test_a_recipe_runs_from_the_command_line_of_the_screen(ui: Any, model: Path) -> None:
     recipe = model.with_name("digits_step2.toml")
 
