@@ -45,7 +45,9 @@ def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "STRETCH_BYTES", 2048)
 
 
-LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("attention_ts", "attention_dynamo")]  # seven seconds each
+LONG = [
+    pytest.param(name, marks=pytest.mark.slow) for name in ("attention_ts", "attention_dynamo")
+]  # seven seconds each
 
 
 @pytest.mark.parametrize("name", ["cnn", "mobile", "fragile", *LONG])
