@@ -10,6 +10,9 @@ from passes.inline import Inliner
 from passes.patch import Patch
 from passes.region import Region
 
+MOST_ROUNDS = 1000
+"""Rounds of a body without work are still walked through one by one."""
+
 
 class UnrollLoop(Rewrite):
     """Write out a Loop that runs a fixed, small number of times.
@@ -42,7 +45,7 @@ class UnrollLoop(Rewrite):
         if not self._endless(node, body, region):
             return Refusal("its condition may end it before the count is reached", node)
         work = [n for n in body.nodes if not (n.op == "Identity" and n.outputs[0] is body.outputs[0])]
-        if trips * len(work) > 1 + len(work):
+        if trips > MOST_ROUNDS or trips * len(work) > 1 + len(work):
             return Refusal(f"{int(trips)} rounds of {len(work)} nodes would make the graph larger", node)
         return self._unroll(node, body, int(trips), region)
 

@@ -178,6 +178,13 @@ def cases() -> Iterator[Case]:
     yield Case(
         "work/an output that shows one number", text(f"g (float[1] x) => (float[N] y) {{ {shown} }}"), FINE, BUDGET
     )
+    swap = (
+        FORWARD % 10**12
+        + "p = Neg(x) y, z = Loop(m, go, x, p) <body = b (int64 i, bool c, float[2] v, float[2] u) => (bool d, float[2] u, float[2] v) { d = Identity(c) }>"
+    )
+    yield Case(
+        "work/a loop that only swaps", text(f"g (float[2] x) => (float[2] y, float[2] z) {{ {swap} }}"), CLEAN, BUDGET
+    )
     counted = (
         FORWARD % 20_000
         + "y = Loop(m, go, x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) { d = Identity(c) w = Neg(v) }>"
