@@ -160,7 +160,7 @@ def _check_branches(node: Node, findings: Findings) -> None:
 def _check_loop(node: Node, findings: Findings) -> None:
     where = f"node {node.name or node.op!r}"
     steps = _known(node.inputs[0]) if node.inputs and node.inputs[0].name else None
-    if steps is not None and steps.size == 1 and int(steps.reshape(-1)[0]) > MANY_STEPS:
+    if steps is not None and steps.size == 1 and steps.dtype.kind in "iu" and int(steps.reshape(-1)[0]) > MANY_STEPS:
         findings.note("long-loop", where, f"it may run {int(steps.reshape(-1)[0]):,} times")
     has_count = bool(node.inputs) and bool(node.inputs[0].name)
     if not has_count and _never_stops(node):
