@@ -10,8 +10,8 @@ from exec.arrays import Value
 from exec.ir import Constant, Graph, Model, Node, Variable, remove_nodes, subgraphs_of, toposort
 from exec.progress import Cancel, check
 from exec.session import Session
-from quantize.calibrate import KERNELS
 from quantize.memory import give_back
+from quantize.observing import KERNELS
 from quantize.samples import Sample
 
 STRETCH_BYTES = 8 << 20

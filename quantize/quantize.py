@@ -15,14 +15,13 @@ from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, walk
 from exec.progress import Cancel, Progress
 from quantize.advice import no_gain, nothing_chosen, tried
-from quantize.calibrate import Runner
 from quantize.choose import work_of
-from quantize.compress import compress
 from quantize.cpu import cpu_findings
 from quantize.dynamic import quantize_dynamic
 from quantize.findings import Finding
 from quantize.numerics import TYPES
 from quantize.observers import METHODS
+from quantize.observing import Runner
 from quantize.placement import COMPUTE, PRESETS
 from quantize.prepare import WIDE_OPSET, least_opset, prepared
 from quantize.qoperator import to_qoperator
@@ -35,6 +34,7 @@ from quantize.search import Search, target_of
 from quantize.selection import Selector
 from quantize.static import Measured, Options, build, measure
 from quantize.timing import timing
+from quantize.weight_only import compress
 
 JUDGED = 4
 STORED_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}

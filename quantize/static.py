@@ -11,7 +11,6 @@ from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, Variable, prune, toposort
 from exec.progress import Cancel, Progress
 from quantize.activations import curve_after
-from quantize.calibrate import Calibration, Runner, Watcher
 from quantize.channels import Mean, Reach, outlier, uneven
 from quantize.choose import Choice, Chosen, choose, made_by
 from quantize.filling import filled
@@ -22,6 +21,7 @@ from quantize.halves import store_halves
 from quantize.memory import give_back
 from quantize.numerics import TYPES
 from quantize.observers import MinMax, Observer, observer
+from quantize.observing import Calibration, Runner, Watcher
 from quantize.placement import JOINED
 from quantize.qdq import Writer
 from quantize.recurrent import quantize_recurrent

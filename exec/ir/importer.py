@@ -88,7 +88,11 @@ class Importer:
         self.opset = default_opset(domains) or 1
         self.hides_defaults = proto.ir_version < 4
         if self.checks and len(proto.functions) > MOST_FUNCTIONS:  # a function of nothing takes three bytes of a file
-            raise BudgetExceeded(f"it has {len(proto.functions):,} functions", why=f"{MOST_FUNCTIONS:,} are read")
+            raise BudgetExceeded(
+                f"it has {len(proto.functions):,} functions",
+                why=f"{MOST_FUNCTIONS:,} are read",
+                hint="let the exporter inline them",
+            )
         for item in list(proto.functions):
             self.functions.append(self._function(item))
         proto.ClearField("functions")

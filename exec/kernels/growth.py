@@ -95,7 +95,7 @@ _FORESEEN: dict[str, Callable[[Sequence[Any]], int]] = {
 """Ops that can make much out of little: an upper bound of their output's bytes, from their inputs."""
 
 
-_NOTHING_MADE = frozenset(
+_LOOKING = frozenset(
     ("Shape", "Size", "Reshape", "Expand", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Transpose", "Slice", "Split",
      "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "If", "Loop", "Scan",
      "SequenceConstruct", "SequenceInsert", "SequenceAt", "SequenceLength", "SplitToSequence", "Optional", "Dropout", "EyeLike")
@@ -106,13 +106,16 @@ _COPIED = frozenset(("Reshape", "Flatten"))
 """Ops that look at what lies in order, and copy what does not."""
 
 _WORKING: dict[str, int] = {
-    "Bernoulli": 20, "RandomNormalLike": 16, "RandomUniformLike": 16, "Multinomial": 24, "NonZero": 16, "TopK": 24, "Unique": 64,
+    "Bernoulli": 20, "RandomNormalLike": 16, "RandomUniformLike": 16, "Multinomial": 24, "TopK": 24, "Unique": 64,
     "DFT": 140, "Softmax": 12, "LogSoftmax": 12, "Hardmax": 12, "LayerNormalization": 12, "GroupNormalization": 16,
     "InstanceNormalization": 16, "MeanVarianceNormalization": 16, "LpNormalization": 12, "LRN": 24, "GridSample": 8,
     **dict.fromkeys(("Softplus", "Selu", "Elu", "Celu", "Mish", "Shrink"), 12), "DynamicQuantizeLinear": 16,
     "Erf": 16, "Gelu": 16, "Det": 24, "ReverseSequence": 32, "Resize": 16,
 }  # fmt: skip
 """Ops that keep more than their result while they work: bytes for each element of their largest input."""
+
+_DROPPED = 20  # bytes an element of a Dropout that trains: what is drawn, the mask, the result
+_WORD = 100  # bytes of a number as text: an object and its characters
 
 
 def foreseen(op: str, inputs: Sequence[Value], attributes: Mapping[str, Any]) -> None:
@@ -127,27 +130,24 @@ def foreseen(op: str, inputs: Sequence[Value], attributes: Mapping[str, Any]) ->
     if not arrays or any(isinstance(x, list) for x in inputs):
         return
     rule = _FORESEEN.get(op)
-    if rule is not None:
-        size = rule(arrays)
-    elif op in _COPIED and not arrays[0].flags.c_contiguous:
-        size = int(arrays[0].nbytes)
-    elif op.startswith("Reduce") and arrays[0].itemsize < _WIDE:
-        size = _WIDE * int(arrays[0].size)
-    elif op in _NOTHING_MADE and not (op == "Dropout" and len(arrays) > 2):
-        return
-    else:
-        most = max(x.size for x in arrays)
-        size = most * max(
-            _WORKING.get(op, 1) * (max(arrays[0].ndim, 1) if op == "NonZero" else 1), _made_of(op, arrays, attributes)
-        )
+    size = rule(arrays) if rule is not None else _element(op, arrays, attributes) * max(x.size for x in arrays)
     if size > _SMALL:
         ask(size)
 
 
-def _made_of(op: str, arrays: Sequence[Array], attributes: Mapping[str, Any]) -> int:
-    """Bytes of one element of the result."""
-    if op == "Cast" and int(attributes.get("to", 1)) == _STRING:
-        return 100  # an object and its characters
-    if op == "Dropout":
-        return 20
-    return max(int(x.itemsize) for x in arrays) if op != "Cast" else 4
+def _element(op: str, arrays: Sequence[Array], attributes: Mapping[str, Any]) -> int:
+    """Bytes made or kept for each element of the largest input."""
+    first, widest = arrays[0], max(int(x.itemsize) for x in arrays)
+    if op in _COPIED and not first.flags.c_contiguous:
+        return int(first.itemsize)
+    if op.startswith("Reduce") and first.itemsize < _WIDE:
+        return _WIDE
+    if op == "Dropout" and len(arrays) > 2:
+        return _DROPPED
+    if op in _LOOKING:
+        return 0
+    if op == "Cast":
+        return _WORD if int(attributes.get("to", 1)) == _STRING else _WIDE
+    if op == "NonZero":
+        return max(16 * max(first.ndim, 1), widest)
+    return max(_WORKING.get(op, 1), widest)

@@ -10,8 +10,8 @@ import numpy as np
 from exec.arrays import Array
 from exec.errors import BudgetExceeded, ExecutionError
 from exec.kernels.growth import ask
-from exec.kernels.patterns import MOST_STEPS, most_steps
 from exec.kernels.registry import kernel
+from exec.patterns import MOST_STEPS, most_steps
 
 
 @kernel("StringConcat", since=20)

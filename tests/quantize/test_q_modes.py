@@ -11,8 +11,8 @@ from onnx import numpy_helper, parser
 
 from exec.errors import OptionError
 from exec.metrics import sqnr_db
-from quantize.compress import blocks, unblocked
 from quantize.numerics import TYPES
+from quantize.weight_only import blocks, unblocked
 from workbench import Model, Session, load, quantize
 
 R = np.random.default_rng(1)

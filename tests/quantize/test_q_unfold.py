@@ -11,7 +11,7 @@ from onnx import numpy_helper, parser
 
 from exec.ir import toposort
 from exec.metrics import sqnr_db
-from quantize.calibrate import Runner
+from quantize.observing import Runner
 from quantize.samples import samples_of
 from quantize.unfold import unfold
 from workbench import Model, Session, load, quantize

@@ -74,8 +74,8 @@ def scheme_options(function: F) -> F:
         click.option(
             "--method", type=click.Choice(["auto", "minmax", "moving-average", "percentile", "entropy", "mse"]), default="auto", show_default=True, help="How a range is chosen.",
         ),
-        click.option("--activations", type=click.Choice(["u8", "s8", "u16", "s16", "f8"]), default="u8", show_default=True),
-        click.option("--weights", type=click.Choice(["s8", "u8", "s4", "u4", "f8"]), default="s8", show_default=True),
+        click.option("--activations", type=click.Choice(["u8", "s8", "u16", "s16", "f8"]), default="u8", show_default=True, help="What activations become: unsigned, signed, float8."),
+        click.option("--weights", type=click.Choice(["s8", "u8", "s4", "u4", "f8"]), default="s8", show_default=True, help="What weights become; 4 bits with --mode weight-only."),
         click.option("--preset", type=click.Choice(["balanced", "fast", "full"]), default="balanced", show_default=True, help="Which nodes are worth 8 bits."),
         click.option("--include", callback=names, metavar="A,B", help="Only these: node names, op types, patterns, scopes or queries."),
         click.option("--exclude", callback=names, metavar="A,B", help="All but these."),

@@ -46,7 +46,7 @@ class FoldConstants(Rewrite):
             return growth
         values = evaluate(node, region)
         if values is None:
-            return Refusal(f"{node.op} of these constants has no dense tensor as its value", node)
+            return _uncomputed(node)
         patch = self.patch(region, node)
         for out, value in zip(node.outputs, values, strict=True):
             if out.name and value is not None:
@@ -62,12 +62,18 @@ class FoldConstants(Rewrite):
             return growth
         values = evaluate(node, region)
         if values is None or values[0] is None:
-            return Refusal(f"{node.op} of these constants has no dense tensor as its value", node)
+            return _uncomputed(node)
         patch = self.patch(region, node)
         patch.add(
             "Constant", [], {"value": patch.constant(values[0], node.outputs[0].name + "_value")}, out=node.outputs[0]
         )
         return patch
+
+
+def _uncomputed(node: Node) -> Refusal:
+    return Refusal(
+        f"{node.op} of these constants has no dense tensor as its value, or takes more work than folding may", node
+    )
 
 
 def _too_large(node: Node, region: Region) -> Refusal | None:

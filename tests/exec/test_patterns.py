@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from exec.errors import BudgetExceeded, ExecutionError
-from exec.kernels.patterns import MOST_STEPS, for_names, most_steps
 from exec.kernels.text import regex_full_match
+from exec.patterns import MOST_STEPS, for_names, most_steps
 
 TEXT = np.array(["a" * 40 + "!"], object)
 
