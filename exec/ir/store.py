@@ -16,7 +16,7 @@ import numpy as np
 
 from exec import dtypes
 from exec.arrays import Array
-from exec.budget import Limits
+from exec.budget import Limits, default_limits
 from exec.errors import InvalidModel
 from exec.ir import wire
 from exec.ir.external import DataFiles
@@ -39,7 +39,7 @@ class Store:
     """The payloads of a lineage of models.
 
     files   the resolver of external data
-    limits  how large a sparse tensor may become when dense
+    limits  how large a sparse tensor may become when dense, for the bytes it stores
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Store:
     ) -> None:
         self.nonce = os.urandom(wire.NONCE_BYTES)
         self.source = source
-        self.limits = Limits() if limits is None else limits
+        self.limits = default_limits() if limits is None else limits
         self.spans: list[tuple[int, int]] = []
         self.files = DataFiles(None) if files is None else files
         self._blobs: weakref.WeakValueDictionary[int, Blob] = weakref.WeakValueDictionary()

@@ -14,6 +14,7 @@ from exec import dtypes
 from exec.arrays import Array
 from exec.budget import bytes_text, element_count, exceeded
 from exec.errors import InvalidModel
+from exec.footprint import allowance
 from exec.ir.names import copy_of, text
 from exec.ir.tensorcheck import MOST_DIMS
 
@@ -214,7 +215,7 @@ class SparseWeight(Weight, SparseValues):
         if any(dim < 0 for dim in shape):
             raise InvalidModel(f"{where} has a negative dimension", where, f"shape {list(shape)}")
         size = count * row.numpy.itemsize
-        limit = self._store.limits.bytes_alive
+        limit = allowance(self._store.limits, self.nbytes)
         if limit is not None and size > limit:
             raise exceeded("bytes_alive", f"{bytes_text(size)} when dense", bytes_text(limit), where)
         values, indices = self.values.load().reshape(-1), self.indices.load()

@@ -210,6 +210,8 @@ def test_a_sparse_weight_that_would_be_huge_is_not_made() -> None:
     with pytest.raises(BudgetExceeded) as caught:
         constant_of(model).values  # noqa: B018
     assert "--max-memory" in caught.value.hint
+    with pytest.raises(BudgetExceeded):  # by default what is stored says how much: some bytes are no gigabyte
+        constant_of(load(sparse(np.array([1, 5]), [1 << 28]))).values  # noqa: B018
     with pytest.raises(InvalidModel, match="outside its shape"):
         constant_of(load(sparse(np.array([1, 6]), [2, 3]), strict=False)).values  # noqa: B018
 

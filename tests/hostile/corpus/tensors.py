@@ -76,6 +76,7 @@ def cases() -> Iterator[Case]:
     yield wrong("sparse indices repeated", sparse(np.array([1, 1])), "w")
     yield wrong("sparse pairs outside", sparse(np.array([[0, 3]])), "w")
     yield wrong("sparse counts differ", sparse(np.array([0, 1]), count=3), "w")
+    yield Case("tensor/sparse of eight gigabytes", sparse(np.array([0]), dims=(1 << 31,)), FINE, BUDGET)
     yield Case("tensor/sparse of a terabyte", sparse(np.array([0]), dims=(1 << 38, 6)), FINE, BUDGET)
 
     yield Case("tensor/no elements", built(lambda p: p.graph.initializer.add(name="w", data_type=1, dims=[0]), "g (float[0] x) => (float[0] y) { y = Add(x, w) }"))  # fmt: skip
