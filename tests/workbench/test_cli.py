@@ -199,3 +199,24 @@ def test_a_page_for_every_finding_of_the_quantizer(capsys: pytest.CaptureFixture
         status, out, _ = owb("explain", code, capsys=capsys)
         assert status == 0
         assert out.startswith(code)
+
+
+def test_a_lack_of_memory_names_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tiny(tmp_path), tmp_path / "there.onnx"
+    target.write_bytes(b"")
+
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("workbench.optimize", full)
+    code, out, err = owb("optimize", source, "-o", str(target), capsys=capsys)
+    assert (code, out) == (2, "")
+    assert f"file {source}\n" in err.replace("where  ", "")
+
+
+def test_another_commands_word_for_growth_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = owb("inspect", CNN, "--max-growth", "0.01", capsys=capsys)
+    assert code == 2
+    assert "--max-increase" in err

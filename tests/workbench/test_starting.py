@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from workbench.cli import blas
+from workbench.cli.group import meant
+from workbench.samples import sample
 
 
 @pytest.fixture
@@ -27,6 +29,16 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_a_command_that_multiplies_nothing_starts_no_threads(command: str, threads: str | None) -> None:
     blas.choose_threads(command)
     assert os.environ.get(blas.THREADS) == threads
+
+
+def test_a_file_without_a_terminal_is_inspected_and_starts_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = str(sample("digits_cnn.onnx"))
+    assert [meant(word) for word in (model, "run", "nonsense", "")] == ["inspect", "run", "nonsense", ""]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.argv[1:] = [{model!r}]\nimport os, threading, workbench.cli as cli\ntry: cli.main()\nexcept SystemExit: print(len(os.listdir('/proc/self/task')) if os.path.exists('/proc/self/task') else 1)"],
+        capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, env={k: v for k, v in os.environ.items() if k not in (blas.THREADS, blas.KEEP)},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "1"
 
 
 @pytest.mark.parametrize(("name", "value"), [(blas.THREADS, "3"), (blas.KEEP, "1")])

@@ -13,9 +13,11 @@ def main() -> None:
     """Entry point of `owb`: every error of ours is told once, here."""
     from workbench.cli.blas import choose_kernel, choose_threads
 
-    choose_kernel()
-    choose_threads(next(iter(sys.argv[1:]), ""))
     gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
+    choose_kernel()
+    from workbench.cli.group import meant
+
+    choose_threads(meant(next(iter(sys.argv[1:]), "")))
     from workbench.cli.start import run
 
     code = run(sys.argv[1:])

@@ -46,9 +46,8 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """`owb MODEL` is `owb tui MODEL` on a terminal and `owb inspect MODEL` elsewhere."""
         first = args[0]
-        if first not in _BUILT_IN and _looks_like_a_file(first) and first not in _plugins():
-            interactive = sys.stdin.isatty() and sys.stdout.isatty()
-            args = ["tui" if interactive else "inspect", *args]
+        if (command := meant(first)) != first:
+            args = [command, *args]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -77,6 +76,13 @@ def _plugins() -> dict[str, importlib.metadata.EntryPoint]:
     import importlib.metadata
 
     return {e.name: e for e in importlib.metadata.entry_points(group=_ENTRY_POINTS)}
+
+
+def meant(first: str) -> str:
+    """The command a first word stands for: a file is opened on a terminal and inspected elsewhere; any other word is itself."""
+    if first in _BUILT_IN or not _looks_like_a_file(first) or first in _plugins():
+        return first
+    return "tui" if sys.stdin.isatty() and sys.stdout.isatty() else "inspect"
 
 
 def _looks_like_a_file(argument: str) -> bool:

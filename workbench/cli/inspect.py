@@ -13,18 +13,27 @@ if TYPE_CHECKING:
     from workbench.card import Summary
 
 
+def _another_word(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    """`--max-growth` limits the memory of a run, and nothing runs here: what was meant is another option."""
+    if value is not None:
+        raise click.UsageError(
+            "nothing runs here, so there is no --max-growth of memory; for a --baseline it is --max-increase SHARE"
+        )
+
+
 @click.command()
 @model_argument
 @click.option("--save-baseline", type=click.Path(), metavar="FILE", help="Keep nodes, parameters and bytes, for CI.")
 @click.option("--baseline", type=click.Path(), metavar="FILE", help="Compare with figures kept before.")
 @click.option(
-    "--max-growth",
+    "--max-increase",
     type=float,
     default=0.0,
     show_default=True,
     metavar="SHARE",
-    help="By how much a figure may have grown (0.01 is 1 %).",
+    help="By how much a figure may exceed its baseline (0.01 is 1 %).",
 )
+@click.option("--max-growth", metavar="N", hidden=True, expose_value=False, callback=_another_word)
 @click.option(
     "--work/--no-work",
     default=None,
@@ -39,7 +48,7 @@ if TYPE_CHECKING:
 )
 @format_options
 def command(
-    model: str, save_baseline: str | None, baseline: str | None, max_growth: float, work: bool | None, dims: tuple[str, ...], format: str
+    model: str, save_baseline: str | None, baseline: str | None, max_increase: float, work: bool | None, dims: tuple[str, ...], format: str
 ) -> int:  # fmt: skip
     """Show what MODEL is: inputs, outputs, opsets, weights, operators, multiply-adds, memory, repeated blocks.
 
@@ -65,7 +74,7 @@ def command(
         say(f"wrote {save_baseline}")
     if not baseline:
         return 0
-    worse = [v for v in kept.judge(kept.load_baseline(baseline, "inspect"), figures, max_growth) if not v.holds]
+    worse = [v for v in kept.judge(kept.load_baseline(baseline, "inspect"), figures, max_increase) if not v.holds]
     for v in worse:
         say(f"{v.name} was {v.was:,.0f}, is {v.now:,.0f}, {v.allowed:,.0f} is allowed")
     return int(bool(worse))

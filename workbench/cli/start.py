@@ -33,7 +33,9 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left: nothing more to say
         return 0
     except MemoryError:
-        show(BenchError("not enough memory for this model", hint="a smaller input, or `--dim NAME=N` with a smaller N"))
+        files = ", ".join(_read(arguments))
+        hint = "a smaller input, or `--dim NAME=N` with a smaller N"
+        show(BenchError("not enough memory for this model", f"file {files}" if files else "", hint=hint))
         return 2
     except Exception as error:
         if os.environ.get("OWB_DEBUG"):
@@ -46,6 +48,16 @@ def run(arguments: Sequence[str]) -> int:
         )
         return 2
     return code if isinstance(code, int) else 0
+
+
+def _read(arguments: Sequence[str]) -> list[str]:
+    """The files a command line reads: every word that is one, but not where its result goes."""
+    before = ["", *arguments]
+    return [
+        a
+        for a, option in zip(arguments, before, strict=False)
+        if option not in ("-o", "--output") and os.path.isfile(a)
+    ]
 
 
 def _speak_utf8_or_escape() -> None:
