@@ -180,6 +180,7 @@ class Pipeline:
         for done, node in enumerate(chosen):
             if done % 256 == 0:
                 check(self.cancel, "the rewriting")
+                self.workspace.budget.check_time("the rewriting")
                 report(self.progress, done, len(chosen), "rewriting")
             if self.trace.exhausted:
                 break
@@ -276,6 +277,7 @@ class Pipeline:
 
     def _take(self, rule: Rewrite, found: Patch | Refusal, region: Region) -> Applied | None:
         """Apply a patch, or note why it is not applied."""
+        self.workspace.budget.check_time("the rewriting")
         if isinstance(found, Refusal):
             self.trace.refusals[rule.id, found.node] = found
             return None

@@ -25,6 +25,9 @@ from passes.report import census
 from passes.shapes import Fact, Facts, known_elements
 from passes.shapes.registry import value_of_fact
 
+NEAR = 32
+"""Numbers of a name that are tried one after the other."""
+
 
 class Workspace:
     """A model under rewrite, with the facts and the indexes that make asking cheap.
@@ -125,12 +128,25 @@ class Workspace:
                     self.unsettle(inner)
 
     def unique(self, hint: str, taken: Iterable[str] = ()) -> str:
-        """A name nobody has, near `hint`."""
-        base, k = hint or "value", 2
-        name = base
-        while name in self.names or name in taken:
-            name, k = f"{base}_{k}", k + 1
-        return name
+        """A name nobody has, near `hint`: the first free number up to `NEAR`, then one found by doubling, since ten thousand
+        copies of one value would each try all numbers before theirs."""
+        base = hint or "value"
+
+        def is_taken(name: str) -> bool:
+            return name in self.names or name in taken
+
+        if not is_taken(base):
+            return base
+        for k in range(2, NEAR):
+            if not is_taken(f"{base}_{k}"):
+                return f"{base}_{k}"
+        low, high = NEAR - 1, NEAR
+        while is_taken(f"{base}_{high}"):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if is_taken(f"{base}_{middle}") else (low, middle)
+        return f"{base}_{high}"
 
     def drop_unused_functions(self) -> None:
         """Remove the functions that nothing calls any more."""

@@ -148,6 +148,14 @@ def test_functions_of_the_model_are_inlined_right() -> None:
     assert all(n.domain == "" for n in after.graph.node)
 
 
+def test_a_call_with_more_outputs_than_its_function_stays_and_says_why() -> None:
+    text = """<ir_version: 10, opset_import: ["": 17, "own": 1]> g (float[4] x) => (float[4] y) { y = own.f (x) }
+        <domain: "own", opset_import: ["": 17]> f (v) => () { w = Neg (v) }"""
+    done = optimize(load(onnx.parser.parse_model(" ".join(text.split())), strict=False), verify=False)
+    assert [n.op for n in done.model.graph.nodes] == ["f"]
+    assert "the call has 1 outputs, f has 0" in [r.reason for r in done.report.refused]
+
+
 def test_a_sparse_initializer_stays_what_it_is() -> None:
     proto = model_of("g (float[3,4] x) => (float[3,2] y) { a = Identity (x)  y = MatMul (a, w) }", 17)
     values = numpy_helper.from_array(np.float32([2, 3]), "w")

@@ -47,3 +47,10 @@ def test_a_small_limit_stops_the_run_and_names_its_flag(
 @pytest.mark.parametrize("field", sorted(FLAGS))
 def test_no_limit_runs(field: str, model: str) -> None:
     assert run(["run", model, FLAGS[field], "none"]) == 0
+
+
+def test_the_clock_stops_the_rewriting(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.onnx"
+    assert run(["optimize", model, "-o", str(out), "--max-seconds", "0"]) == 2
+    assert "--max-seconds" in capsys.readouterr().err
+    assert not out.exists()

@@ -57,7 +57,7 @@ class InlineFunction(Rewrite):
                 pending[:0] = [n for n, anchor in region.added.items() if anchor is node]
 
     def _inline(self, node: Node, function: Function, region: Region) -> Patch | Refusal:
-        reason = _unfit(function, region)
+        reason = _uncallable(node, function) or _unfit(function, region)
         if reason:
             return Refusal(reason, node, self.id)
         patch = self.patch(region, node)
@@ -74,6 +74,17 @@ class InlineFunction(Rewrite):
             if out is not None and out is not result:
                 patch.replace(out, result)
         return patch
+
+
+def _uncallable(node: Node, function: Function) -> str:
+    """How the call has more than the function takes or gives, or "": such a call would stay beside its own body."""
+    for what, given, known in (
+        ("inputs", node.inputs, function.inputs),
+        ("outputs", node.outputs, function.outputs),
+    ):
+        if len(given) > len(known):
+            return f"the call has {len(given)} {what}, {function.name} has {len(known)}"
+    return ""
 
 
 def _unfit(function: Function, region: Region) -> str:
