@@ -317,6 +317,15 @@ class Bench:
         )
         return result
 
+    def activations(self, progress: Progress | None = None, cancel: Cancel | None = None) -> Any:
+        """What each value of the state shown is in a run on generated inputs; once for a state."""
+        started, key = perf_counter_ns(), self.key()
+        if key not in self.results.activations:
+            slot = "A" if self.shown == "A" else "B"
+            found = self.results.activations[key] = self._run("activations", [slot], {}, progress, cancel)
+            self._note(f"# statistics of {slot}'s values", "bench.activations()", perf_counter_ns() - started, f"{len(found)} values", None)  # fmt: skip
+        return self.results.activations[key]
+
     def last_profile(self, slot: str, engine: str = "embedded") -> Any:
         """The last profile of the state in a slot, or None."""
         return self.results.profile(self.key(slot), engine)

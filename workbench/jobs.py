@@ -37,11 +37,18 @@ def _sensitivity(models: Sequence[Model], progress: Progress | None, cancel: Can
     return sensitivity(models[0], progress=progress, cancel=cancel, **options)
 
 
+def _activations(models: Sequence[Model], progress: Progress | None, cancel: Cancel | None, **options: Any) -> Any:
+    from workbench.activations import computed
+
+    return computed(models[0], progress=progress, cancel=cancel, **options)
+
+
 _JOBS: dict[str, Callable[..., Any]] = {
     "profile": _profile,
     "compare": _compare,
     "quantize": _quantize,
     "sensitivity": _sensitivity,
+    "activations": _activations,
 }
 
 

@@ -54,7 +54,7 @@ def pictures(found: Preview, place: Application) -> tuple[list[str], list[str]]:
 def _drawn(lookup: Lookup, rows: Sequence[int], sign: str, plain: Sequence[int] | set[int]) -> list[str]:
     table = lookup.table
     if not rows:
-        return ["nothing is left here"]
+        return ["no node is needed here"]
     around = [r for r in near(table, rows, 1) if table.op[r] != "Constant"][:_MOST]
     place = {id(table.node[r]): k for k, r in enumerate(around)}
     edges = {

@@ -21,7 +21,7 @@ class Results:
     comparisons  (key of A, key of B) → Comparison, the newest last
     previews     (key, rule) → Preview
     lineups      the same pair → Lineup; paths: id of a kept profile → Critical
-    dry_runs     key → Report; findings: key → Findings; cards: key → Summary
+    dry_runs     key → Report; findings: key → Findings; cards: key → Summary; activations: key → what each value was
     """
 
     profiles: dict[tuple[int, str], Any] = field(default_factory=dict)
@@ -33,6 +33,7 @@ class Results:
     dry_runs: dict[int, Any] = field(default_factory=dict)
     findings: dict[int, Any] = field(default_factory=dict)
     cards: dict[int, Summary] = field(default_factory=dict)
+    activations: dict[int, Any] = field(default_factory=dict)
     lookups: dict[int, Lookup] = field(default_factory=dict)
 
     def profile(self, key: int, engine: str = "") -> Any:

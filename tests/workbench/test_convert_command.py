@@ -18,7 +18,7 @@ CNN = str(sample("digits_cnn.onnx"))
 def test_half_precision_is_written_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "half.onnx"
     assert run(["convert", CNN, "-o", str(out), "--to", "float16", "--block", "Conv"]) == 0
-    said = capsys.readouterr().err
+    said = capsys.readouterr().out
     assert "Verified against the original" in said
     made = onnx.load(str(out))
     assert {t.data_type for t in made.graph.initializer} == {TensorProto.FLOAT, TensorProto.FLOAT16}
@@ -37,7 +37,7 @@ def test_a_result_that_computes_something_else_is_not_written(
     assert "`--block NODE`" in said
     assert not out.exists()
     assert run(["convert", str(source), "-o", str(out), "--to", "float16", "--no-verify"]) == 0
-    assert "Not verified" in capsys.readouterr().err
+    assert "Not verified" in capsys.readouterr().out
     assert out.exists()
 
 
@@ -47,7 +47,7 @@ def test_sizes_opset_and_batch_in_one_go(tmp_path: Path, capsys: pytest.CaptureF
     made = onnx.load(str(out))
     assert made.opset_import[0].version == 20
     assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 4
-    assert "batch 4" in capsys.readouterr().err
+    assert "batch 4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from exec.compiled.warming import Warmed
 from workbench.cli.start import run
 from workbench.samples import sample
 
@@ -39,7 +40,16 @@ COMMANDS = {
     "list rules": ["list", "rules"],
     "list kernels": ["list", "kernels"],
     "list checks": ["list", "checks"],
+    "convert": ["convert", "{mobile}", "--opset", "20", "--batch", "2", "-o", "out.onnx"],
+    "edit": ["edit", "set-dim", "{mobile}", "batch=2", "-o", "out.onnx"],
+    "reduce": ["reduce", "{mobile}", "{cnn}", "-o", "part.onnx"],
+    "recipe run": ["recipe", "run", "{recipe}", "{cnn}", "-o", "out.onnx"],
+    "recipe show": ["recipe", "show"],
+    "test-rules": ["test-rules", "{rules}"],
+    "demo": ["demo"],
+    "warm": ["warm"],
 }
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "write-your-own-rule.md"
 EXPORTS = Path(__file__).parent / "exports"
 
 
@@ -89,6 +99,14 @@ def test_a_form_stays_what_its_version_says(
         pytest.importorskip("onnxruntime")
     files["recipe"] = str(tmp_path / "recipe.toml")
     Path(files["recipe"]).write_text('version = 1\n[[step]]\ndo = "optimize"\npasses = ["default"]\n', encoding="utf-8")
+    files["rules"] = str(tmp_path / "rules.py")
+    rules = GUIDE.read_text(encoding="utf-8").partition("```python file=my_rules.py\n")[2].partition("```")[0]
+    Path(files["rules"]).write_text(rules, encoding="utf-8")
+    if name == "warm":
+        monkeypatch.setattr("exec.compiled.available", lambda: True)
+        monkeypatch.setattr(
+            "exec.compiled.warming.warm", lambda _: Warmed("~/.cache/onnx-workbench", 31, 4, 2.5)
+        )
     words = [part.format(**files) for part in COMMANDS[name]]
     run(words if "--format" in words else [*words, "--json"])
     found = outline(json.loads(capsys.readouterr().out))

@@ -54,8 +54,8 @@ def command(
     with progress_bar() as progress:
         rows: list[Row] = run_batch(tasks, jobs=jobs, executor=_cluster(cluster), journal=journal, progress=progress)
     columns = (
-        Column("model", "model", "name"), Column("recipe", "recipe", "name"), Column("nodes_before", "nodes", "count"), Column("nodes_after", "after", "count"),
-        Column("bytes_before", "file", "bytes"), Column("bytes_after", "after", "bytes"), Column("worst_sqnr_db", "worst output", "db"), Column("seconds", "s", "number"), Column("error", "error", "name"),
+        Column("model", "model", "name"), Column("recipe", "recipe", "name"), Column("nodes_before", "nodes", "count", spare=3), Column("nodes_after", "after", "count", spare=2),
+        Column("bytes_before", "file", "bytes", spare=5), Column("bytes_after", "after", "bytes", spare=4), Column("worst_sqnr_db", "worst", "db"), Column("seconds", "s", "number", spare=6), Column("error", "error", wrap=True),
     )  # fmt: skip
     data = tuple(
         (
@@ -72,7 +72,12 @@ def command(
         for r in rows
     )
     failed = sum(bool(r.error) for r in rows)
-    emit({"rows": rows}, "batch", [Table("", columns, data, f"{len(rows)} tasks, {failed} failed")], format)
+    emit(
+        {"rows": rows},
+        "batch",
+        [Table("", columns, data, f"{len(rows)} {'task' if len(rows) == 1 else 'tasks'}, {failed} failed")],
+        format,
+    )
     if report:
         Path(report).write_text(to_json({"rows": rows}, "batch"), encoding="utf-8")
         say(f"wrote {report}")

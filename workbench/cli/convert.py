@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import budget_options, feed_options, model_argument, names
-from workbench.cli.output import say
+from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names
+from workbench.cli.output import emit, say
 
 
 @click.command()
@@ -41,10 +41,11 @@ from workbench.cli.output import say
     help="Run the result against the original; what differs is not written.",
 )
 @feed_options
+@format_options
 @budget_options
 def command(
     model: str, output: str, opset: int | None, sizes: tuple[str, ...], batch: int | None, to: str | None, int32: bool, keep_io: bool,
-    block: tuple[str, ...], verify: bool, inputs: str | None, dims: tuple[str, ...], seed: int,
+    block: tuple[str, ...], verify: bool, inputs: str | None, dims: tuple[str, ...], seed: int, format: str,
 ) -> int:  # fmt: skip
     """Convert MODEL: its opset, the sizes of its dims, its types. `owb optimize` then simplifies what became static.
 
@@ -54,7 +55,9 @@ def command(
     import workbench
     from exec.errors import OptionError
     from workbench import feeding
+    from workbench.beforeafter import before_after
     from workbench.converting import convert
+    from workbench.render.beforeafter import before_after_table
     from workbench.render.optimizing import verified
     from workbench.saving import check_target, save_result
 
@@ -78,14 +81,14 @@ def command(
         verify=verify,
         feeds=feeds,
     )
-    for sentence in found.done:
-        say(sentence)
+    both = before_after(opened, found.model)
+    answer = {"done": found.done, "problem": found.problem, "verification": found.verification, "sizes": both}
+    emit(answer, "conversion", [before_after_table(both, verified(found.verification), found.done)], format)
     if found.problem:
         say(f"not written: {found.problem}")
         hint = "`--block NODE` keeps a node in float32, " if to is not None else ""
         say(f"{hint}`--no-verify` writes it all the same, and `owb compare` shows where it begins".lstrip())
         return 1
-    say(verified(found.verification))
     save_result(found.model, output)
     say(f"wrote {output}")
     return 0

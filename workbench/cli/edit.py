@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from workbench.cli.options import model_argument, names
-from workbench.cli.output import say
+from workbench.cli.options import format_options, model_argument, names
+from workbench.cli.output import emit, say
+
+if TYPE_CHECKING:
+    from exec.ir import Model
 
 
 @click.group()
@@ -16,11 +19,20 @@ def command() -> None:
     """Edit a model: each command writes a new file and leaves MODEL as it is."""
 
 
-def _write(model: Any, output: str) -> None:
-    from workbench.saving import save_result
+def _write(model: str, change: Callable[[Model], Model], output: str, format: str) -> None:
+    """Change what a file holds, write it, and show both in numbers."""
+    import workbench
+    from workbench.beforeafter import before_after
+    from workbench.render.beforeafter import before_after_table
+    from workbench.saving import check_target, save_result
 
-    save_result(model, output)
-    say(f"wrote {output}, {len(model.graph.nodes):,} nodes")
+    check_target(output)
+    before = workbench.load(model)
+    after = change(before)
+    save_result(after, output)
+    say(f"wrote {output}")
+    result = before_after(before, after)
+    emit(result, "edit", [before_after_table(result)], format)
 
 
 def _pairs(entries: Sequence[str], option: str) -> dict[str, str]:
@@ -49,64 +61,61 @@ _output = click.option(
     "--outputs", callback=names, metavar="A,B", help="Values that become outputs; the model's own when not given."
 )
 @_output
-def extract(model: str, inputs: tuple[str, ...], outputs: tuple[str, ...], output: str) -> None:
+@format_options
+def extract(model: str, inputs: tuple[str, ...], outputs: tuple[str, ...], output: str, format: str) -> None:
     """Cut out the part of MODEL that makes the outputs from the inputs."""
-    import workbench
     from workbench import editing
 
-    _write(editing.extract(workbench.load(model), inputs, outputs), output)
+    _write(model, lambda m: editing.extract(m, inputs, outputs), output, format)
 
 
 @command.command("rename")
 @model_argument
 @click.argument("entries", nargs=-1, required=True, metavar="OLD=NEW…")
 @_output
-def rename(model: str, entries: tuple[str, ...], output: str) -> None:
+@format_options
+def rename(model: str, entries: tuple[str, ...], output: str, format: str) -> None:
     """Rename nodes and values; inputs and outputs too."""
-    import workbench
     from workbench import editing
 
-    _write(editing.rename(workbench.load(model), _pairs(entries, "rename")), output)
+    _write(model, lambda m: editing.rename(m, _pairs(entries, "rename")), output, format)
 
 
 @command.command("prune")
 @model_argument
 @click.option("--drop-outputs", "drop", callback=names, required=True, metavar="A,B", help="Outputs to take away.")
 @_output
-def prune(model: str, drop: tuple[str, ...], output: str) -> None:
+@format_options
+def prune(model: str, drop: tuple[str, ...], output: str, format: str) -> None:
     """Take outputs away, and the nodes that only they needed."""
-    import workbench
     from workbench import editing
 
-    _write(editing.drop_outputs(workbench.load(model), drop), output)
+    _write(model, lambda m: editing.drop_outputs(m, drop), output, format)
 
 
 @command.command("set-dim")
 @model_argument
 @click.argument("entries", nargs=-1, required=True, metavar="NAME=SIZE…")
 @_output
-def set_dim(model: str, entries: tuple[str, ...], output: str) -> None:
+@format_options
+def set_dim(model: str, entries: tuple[str, ...], output: str, format: str) -> None:
     """Give symbolic dims a size or another name; `input:axis=…` for a dim that has none."""
-    import workbench
     from workbench import editing
 
     dims: dict[str, int | str] = {k: int(v) if v.isdigit() else v for k, v in _pairs(entries, "set-dim").items()}
-    _write(editing.set_dims(workbench.load(model), dims), output)
+    _write(model, lambda m: editing.set_dims(m, dims), output, format)
 
 
 @command.command("inputs-to-weights")
 @model_argument
 @click.option("--inputs", callback=names, metavar="A,B", help="Which; all that have a default when not given.")
 @_output
-def inputs_to_weights(model: str, inputs: tuple[str, ...], output: str) -> None:
+@format_options
+def inputs_to_weights(model: str, inputs: tuple[str, ...], output: str, format: str) -> None:
     """Make inputs that have a default (overridable initializers) weights, so that rewrites may fold them."""
-    import workbench
     from workbench import editing
 
-    before = workbench.load(model)
-    after = editing.inputs_to_weights(before, inputs)
-    _write(after, output)
-    say(f"{len(before.graph.inputs) - len(after.graph.inputs):,} inputs became weights")
+    _write(model, lambda m: editing.inputs_to_weights(m, inputs), output, format)
 
 
 @command.command("strip")
@@ -114,9 +123,9 @@ def inputs_to_weights(model: str, inputs: tuple[str, ...], output: str) -> None:
 @click.option("--docs", is_flag=True, help="Doc strings too.")
 @click.option("--metadata", is_flag=True, help="All metadata, not only our provenance.")
 @_output
-def strip(model: str, docs: bool, metadata: bool, output: str) -> None:
+@format_options
+def strip(model: str, docs: bool, metadata: bool, output: str, format: str) -> None:
     """Drop the provenance that rewrites record, and more if asked."""
-    import workbench
     from workbench import editing
 
-    _write(editing.strip(workbench.load(model), docs=docs, metadata=metadata), output)
+    _write(model, lambda m: editing.strip(m, docs=docs, metadata=metadata), output, format)

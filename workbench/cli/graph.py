@@ -23,6 +23,7 @@ from workbench.cli.output import say
     show_default=True,
     help="text draws here; the others are for other tools.",
 )
+@click.option("--json", "form", flag_value="json", help="Short for --format json.")
 def command(model: str, around: str | None, hops: int, form: str) -> None:
     """Draw the main graph of MODEL top to bottom; edges over many layers become named stubs."""
     import workbench

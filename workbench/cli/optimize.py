@@ -81,8 +81,11 @@ def command(
     if output:
         check_target(output)
     opened = workbench.load(model)
-    rules = load_rules(rule_files)
-    chosen = list(passes) or "default"
+    own = {rule.id: rule for rule in load_rules(rule_files)}
+    named = [p for p in passes if p in own] or list(own)
+    rules = [own[name] for name in named if name not in skip]
+    chosen = [p for p in passes if p not in own] if passes else "default"
+    skip = tuple(name for name in skip if name not in own)
     if dry_run:
         with progress_bar() as progress:
             report = optimizer.dry_run(

@@ -137,7 +137,7 @@ def rules_option(function: F) -> F:
         multiple=True,
         type=click.Path(),
         metavar="FILE.py",
-        help="Rules of your own; may be repeated.",
+        help="Rules of your own, all of them unless --passes names some; may be repeated.",
     )(function)
 
 

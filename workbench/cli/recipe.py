@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from workbench.cli.options import budget_options, model_argument
-from workbench.cli.output import progress_bar, say
+from workbench.cli.options import budget_options, format_options, model_argument
+from workbench.cli.output import emit, progress_bar, say
 
 EXAMPLE = """version = 1
 
@@ -33,24 +33,43 @@ def command() -> None:
 @click.argument("recipe", type=click.Path())
 @model_argument
 @click.option("-o", "--output", type=click.Path(), required=True, metavar="FILE", help="Where the result goes.")
+@format_options
 @budget_options
-def run(recipe: str, model: str, output: str) -> None:
+def run(recipe: str, model: str, output: str, format: str) -> None:
     """Apply RECIPE to MODEL."""
     import workbench
     from workbench import recipe as recipes
-    from workbench.saving import save_result
+    from workbench.beforeafter import before_after
+    from workbench.render.beforeafter import before_after_table
+    from workbench.saving import check_target, save_result
 
+    check_target(output)
     read = recipes.read_recipe(recipe)
     with progress_bar() as progress:
-        done = recipes.replay(read, workbench.load(model), folder=Path(recipe).parent, progress=progress)
+        opened = workbench.load(model)
+        done = recipes.replay(read, opened, folder=Path(recipe).parent, progress=progress)
     save_result(done.model, output)
-    say(f"{len(done.reports)} steps, wrote {output}")
+    say(f"wrote {output}")
+    sizes = before_after(opened, done.model)
+    steps = [{"do": step.__struct_config__.tag, "report": r} for step, r in zip(read.step, done.reports, strict=True)]
+    caption = f"{len(steps)} {'step' if len(steps) == 1 else 'steps'}: {', '.join(str(s['do']) for s in steps)}."
+    emit({"steps": steps, "sizes": sizes}, "replay", [before_after_table(sizes, caption)], format)
 
 
 @command.command("show")
 @click.argument("recipe", type=click.Path(), required=False)
-def show(recipe: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="As JSON instead of TOML.")
+def show(recipe: str | None, as_json: bool) -> None:
     """Check RECIPE and print it with its defaults left out; without one, print an example."""
+    import msgspec
+
     from workbench import recipe as recipes
 
-    click.echo(recipes.write_recipe(recipes.read_recipe(recipe)) if recipe else EXAMPLE, nl=False)
+    read = recipes.read_recipe(recipe) if recipe else None
+    if as_json:
+        from workbench.render.json import to_json
+
+        known = read or msgspec.toml.decode(EXAMPLE, type=recipes.Recipe)
+        click.echo(to_json(msgspec.to_builtins(known), "recipe"))
+    else:
+        click.echo(recipes.write_recipe(read) if read else EXAMPLE, nl=False)

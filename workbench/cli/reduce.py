@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import budget_options, feed_options
-from workbench.cli.output import progress_bar, say
+from workbench.cli.options import budget_options, feed_options, format_options
+from workbench.cli.output import emit, progress_bar, say
 
 _ENGINES = ["embedded", "onnxruntime", "reference"]
 
@@ -26,9 +26,10 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
 )
 @click.option("--engine-b", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs OTHER.")
 @click.option("--max-error", type=float, metavar="SHARE", help="Largest difference that counts as equal.")
+@format_options
 @budget_options
 def command(
-    models: tuple[str, ...], output: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine_a: str, engine_b: str, max_error: float | None
+    models: tuple[str, ...], output: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine_a: str, engine_b: str, max_error: float | None, format: str
 ) -> None:  # fmt: skip
     """Write the smallest part of a model that raises its error, or, of two models, that makes the first value to differ.
 
@@ -39,9 +40,12 @@ def command(
     import workbench
     from exec.errors import OptionError
     from workbench import bisection, feeding
+    from workbench.render.table import Column, Table
+    from workbench.saving import check_target
 
     if len(models) > 2:
         raise OptionError(f"{len(models)} models", hint="one that fails, or two that differ")
+    check_target(output)
     opened = [workbench.load(m) for m in models]
     feeds = feeding.feeds_for(opened[0], inputs, dims=feeding.parse_dims(dims), seed=seed)
     for line in feeds.assumptions:
@@ -61,4 +65,6 @@ def command(
     found.model.save(output)
     beside = Path(output).with_suffix(".npz")
     feeding.save_npz(beside, found.inputs)
-    say(f"{found.nodes} of {found.of} nodes show it: {found.shows}; wrote {output} and {beside}")
+    say(f"wrote {output} and {beside}")
+    columns = Column("nodes", "nodes", "count"), Column("of", "of", "count"), Column("shows", "shows", "name")
+    emit(found, "reduced", [Table("", columns, ((found.nodes, found.of, found.shows),))], format)

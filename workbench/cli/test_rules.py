@@ -27,7 +27,7 @@ def command(files: tuple[str, ...], format: str) -> int:
     emit(
         {"rules": [{"rule": n, "reason": w} for n, w in found.items()]},
         "test-rules",
-        [Table("", columns, rows, f"{len(rows)} rules, {failed} fail")],
+        [Table("", columns, rows, f"{len(rows)} {'rule' if len(rows) == 1 else 'rules'}, {failed} failed")],
         format,
     )
     return int(failed > 0)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from passes.report import Report, Verification
+from passes.report import Census, Report, Verification
 from workbench.render import units
 from workbench.render.table import Column, Table
+
+Row = tuple[str, str, str, str]
 
 _NAMES = re.compile(r"\S*[./_\d]\S*")  # what looks like the name of a value, or a number
 
@@ -54,30 +56,33 @@ def _refusals(report: Report) -> Table:
     return Table("", columns, tuple((key[0], n, *example[key]) for key, n in grouped.most_common()))
 
 
-def _before_after(report: Report) -> Table:
-    before, after = report.before, report.after
-    rows: list[tuple[str, str, str, str]] = [
-        _row("nodes", before.nodes, after.nodes),
-        _row("Constant nodes", before.constant_nodes, after.constant_nodes),
-        _row("parameters", before.parameters, after.parameters),
-        (
-            "weights",
-            units.size(before.weight_bytes),
-            units.size(after.weight_bytes),
-            change(before.weight_bytes, after.weight_bytes),
-        ),
-        ("opset", str(report.opset[0]), str(report.opset[1]), ""),
-    ]
+def sizes_table(
+    before: Census, after: Census, opset: tuple[int, int], more: tuple[Row, ...] = (), caption: str = "", notes: tuple[str, ...] = ()
+) -> Table:  # fmt: skip
+    """Nodes, parameters, bytes and opset of both, then the operators whose number changed, the largest loss first."""
     a, b = before.by_op, after.by_op
     moved = [op for op in a.keys() | b.keys() if a.get(op, 0) != b.get(op, 0)]
     moved.sort(key=lambda op: (b.get(op, 0) - a.get(op, 0), op))
-    rows += [_row(op, a.get(op, 0), b.get(op, 0)) for op in moved]
+    weights = units.size(before.weight_bytes), units.size(after.weight_bytes)
+    rows: tuple[Row, ...] = (
+        _row("nodes", before.nodes, after.nodes),
+        _row("Constant nodes", before.constant_nodes, after.constant_nodes),
+        _row("parameters", before.parameters, after.parameters),
+        ("weights", *weights, change(before.weight_bytes, after.weight_bytes)),
+        ("opset", str(opset[0]), str(opset[1]), ""),
+        *more,
+        *(_row(op, a.get(op, 0), b.get(op, 0)) for op in moved),
+    )
     columns = (
         Column("what", "", "name"),
         Column("before", "before"),
         Column("after", "after"),
         Column("change", "change"),
     )
+    return Table("", columns, rows, caption, notes)
+
+
+def _before_after(report: Report) -> Table:
     notes = f"{len(report.vanished)} value names are gone." if report.vanished else ""
     if report.taken:
         notes += f" {report.taken:,} initializers that were listed as inputs were taken as weights (`--overridable keep` leaves them)."
@@ -86,10 +91,11 @@ def _before_after(report: Report) -> Table:
             f" {report.overridable:,} initializers are also inputs (as before IR version 4), so a caller may override them and they are not folded:"
             " `owb edit inputs-to-weights` makes them weights."
         )
-    return Table("", columns, tuple(rows), f"{verified(report.verification)} {report.seconds:.2f} s. {notes}".rstrip())
+    caption = f"{verified(report.verification)} {report.seconds:.2f} s. {notes}".rstrip()
+    return sizes_table(report.before, report.after, report.opset, caption=caption)
 
 
-def _row(what: str, before: int, after: int) -> tuple[str, str, str, str]:
+def _row(what: str, before: int, after: int) -> Row:
     return what, f"{before:,}", f"{after:,}", change(before, after)
 
 

@@ -43,8 +43,8 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
 def sensitivity_tables(found: Sensitivity) -> list[Table]:
     """Nodes by what each costs, the most harmful first."""
     columns = (
-        Column("name", "node", "name"), Column("op", "op"), Column("sqnr_db", "alone in 8 bits", "db"), Column("macs", "MACs", "count"),
-        Column("intensity", "MACs per element", "number"), Column("is_default", "preset"),
+        Column("name", "node", "name"), Column("op", "op", spare=1), Column("sqnr_db", "alone in 8 bits", "db"), Column("macs", "MACs", "count", spare=2),
+        Column("intensity", "MACs per element", "number", spare=3), Column("is_default", "preset"),
     )  # fmt: skip
     rows = tuple(
         (n.name, n.op, n.sqnr_db, n.macs, n.intensity, "takes it" if n.is_default else "") for n in found.nodes
