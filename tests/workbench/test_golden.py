@@ -139,9 +139,7 @@ def test_the_text_is_as_it_was(
         pytest.importorskip("onnxruntime")
     if name == "warm":
         monkeypatch.setattr("exec.compiled.available", lambda: True)
-        monkeypatch.setattr(
-            "exec.compiled.warming.warm", lambda _: Warmed("~/.cache/onnx-workbench", 31, 4, 2.5)
-        )
+        monkeypatch.setattr("exec.compiled.warming.warm", lambda _: Warmed("~/.cache/onnx-workbench", 31, 4, 2.5))
     monkeypatch.setenv("COLUMNS", str(width))
     files = {key: f"digits_{key}.onnx" for key in ("cnn", "mobile", "fragile", "control")}
     run([part.format(**files) for part in CASES[name]])

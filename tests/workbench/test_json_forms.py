@@ -104,9 +104,7 @@ def test_a_form_stays_what_its_version_says(
     Path(files["rules"]).write_text(rules, encoding="utf-8")
     if name == "warm":
         monkeypatch.setattr("exec.compiled.available", lambda: True)
-        monkeypatch.setattr(
-            "exec.compiled.warming.warm", lambda _: Warmed("~/.cache/onnx-workbench", 31, 4, 2.5)
-        )
+        monkeypatch.setattr("exec.compiled.warming.warm", lambda _: Warmed("~/.cache/onnx-workbench", 31, 4, 2.5))
     words = [part.format(**files) for part in COMMANDS[name]]
     run(words if "--format" in words else [*words, "--json"])
     found = outline(json.loads(capsys.readouterr().out))
