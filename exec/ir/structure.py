@@ -175,6 +175,18 @@ def _known(tensor: Any) -> Any:
         return None
 
 
+def _before_identities(tensor: Any) -> Any:
+    """The value that `tensor` is a copy of; odd graphs have Identity nodes that read nothing, or each other."""
+    seen: set[int] = set()
+    while len(tensor.inputs) == 1 and id(tensor) not in seen:
+        seen.add(id(tensor))
+        maker = tensor.inputs[0]
+        if maker.op != "Identity" or not maker.inputs:
+            break
+        tensor = maker.inputs[0]
+    return tensor
+
+
 def _never_stops(node: Node) -> bool:
     """A Loop without a count whose condition is true, and that its body does not change."""
     if len(node.inputs) > 1 and node.inputs[1].name:
@@ -184,9 +196,7 @@ def _never_stops(node: Node) -> bool:
     body = node.attrs.get("body")
     if not isinstance(body, Graph) or not body.outputs:
         return False
-    going_on = body.outputs[0]
-    while len(going_on.inputs) == 1 and going_on.inputs[0].op == "Identity":
-        going_on = going_on.inputs[0].inputs[0]
+    going_on = _before_identities(body.outputs[0])
     value = _known(going_on)
     return (value is not None and bool(np.all(value))) or (len(body.inputs) > 1 and going_on is body.inputs[1])
 
