@@ -20,7 +20,6 @@ Raised where the fact is known; caught once, in `workbench.cli` and in `tui.brid
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -107,5 +106,7 @@ class Cancelled(BenchError):
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """ "did you mean 'fuse-conv-bn'?", or "" when nothing is near."""
+    import difflib  # some milliseconds, and only for what goes wrong
+
     near = difflib.get_close_matches(name, list(known), n=count, cutoff=0.5)
     return f"did you mean {' or '.join(repr(n) for n in near)}?" if near else ""

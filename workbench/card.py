@@ -214,10 +214,15 @@ def _depth(graph: Graph) -> int:
     level: dict[int, int] = {}
     deepest = 0
     for node in graph.nodes:
-        here = 1 + max((level.get(id(t), 0) for t in node.inputs), default=0)
+        here = 1
+        for tensor in node.inputs:
+            above = level.get(id(tensor), 0)
+            if above >= here:
+                here = above + 1
         for tensor in node.outputs:
             level[id(tensor)] = here
-        deepest = max(deepest, here)
+        if here > deepest:
+            deepest = here
     return deepest
 
 

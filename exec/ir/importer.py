@@ -293,7 +293,10 @@ class Importer:
                 if not name:
                     continue
                 if name not in names:
-                    self._declare(name, scope, "value")
+                    if type(name) is str and scope.outer is None:
+                        names[name] = make_variable(name)
+                    else:
+                        self._declare(name, scope, "value")
                 else:
                     what = (
                         "an input or initializer has this name, too"

@@ -70,25 +70,24 @@ def check_node(node: Node, opset: int, findings: Findings) -> None:
         findings.error("no-op-type", _where(node), "it has no operator type")
         return
     found = contract(node.op, node.domain or "", opset)
-    attributes = proto.attribute
     if found is None:
         _check_known(node, opset, findings)
     else:
         if found.is_deprecated:
             findings.note("removed-op", _where(node), f"opset {opset} no longer has {printable(node.op)}")
-        inputs, outputs = proto.input, proto.output
+        inputs = node.inputs
         given = len(inputs)
-        while given > found.most_inputs and not inputs[given - 1]:
+        while given > found.most_inputs and not inputs[given - 1].name:
             given -= 1
         if given > found.most_inputs or given < found.least_inputs:
             findings.error("input-count", _where(node), _counts("input", given, found.least_inputs, found.most_inputs))
-        given = len(outputs)
+        given = len(node.outputs)
         if given > found.most_outputs or given < found.least_outputs:
             findings.error(
                 "output-count", _where(node), _counts("output", given, found.least_outputs, found.most_outputs)
             )
-        if found.required or attributes:
-            _check_attributes(node, attributes, found, findings)
+        if found.required or node.attrs:
+            _check_attributes(node, proto.attribute, found, findings)
 
 
 def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Findings) -> None:

@@ -106,7 +106,6 @@ def _known_version(domain: str) -> int:
 def _check_nodes(
     graph: Graph, imported: dict[str, int], place: str, findings: Findings, called: set[tuple[str, str]]
 ) -> None:
-    odd = _ODD_CHARACTER.search
     for domain in sorted({node.domain for node in graph.nodes} - imported.keys()):
         if imported:
             findings.note(
@@ -120,21 +119,26 @@ def _check_nodes(
         version = imported.get(domain, 0)
         if 1 <= version <= newest.get(domain, 0) and (not called or (domain, node.op) not in called):
             check_node(node, version, findings)
-        check_form(node, findings, in_function=place != "model")
+        if node.attrs:
+            check_form(node, findings, in_function=place != "model")
         if node.op == "If" and not domain:
             _check_branches(node, findings)
         elif node.op == "Loop" and not domain:
             _check_loop(node, findings)
         elif node.op == "Constant" and not domain:
             _check_constant(node, findings)
-        if odd(node.name) or len(node.name) > LONG_NAME:
-            findings.note("odd-name", f"node {node.name[:40]!r}", _ODD_NAME)
-        for tensor in node.outputs:
-            if odd(tensor.name) or len(tensor.name) > LONG_NAME:
-                findings.note("odd-name", f"value {tensor.name[:40]!r}", _ODD_NAME)
-    for tensor in graph.inputs:
-        if odd(tensor.name) or len(tensor.name) > LONG_NAME:
-            findings.note("odd-name", f"input {tensor.name[:40]!r}", _ODD_NAME)
+    nodes = [node.name for node in graph.nodes]
+    values = [tensor.name for node in graph.nodes for tensor in node.outputs]
+    for kind, names in (("node", nodes), ("value", values), ("input", [tensor.name for tensor in graph.inputs])):
+        for name in _odd(names):
+            findings.note("odd-name", f"{kind} {name[:40]!r}", _ODD_NAME)
+
+
+def _odd(names: list[str]) -> list[str]:
+    """The odd ones among names; all are looked at together first, since hardly any is."""
+    if not _ODD_CHARACTER.search(" ".join(names)) and max(map(len, names), default=0) <= LONG_NAME:
+        return []
+    return [name for name in names if len(name) > LONG_NAME or _ODD_CHARACTER.search(name)]
 
 
 def _check_constant(node: Node, findings: Findings) -> None:
