@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from exec.arrayfile import open_arrays
 from exec.errors import FeedError
 from exec.ir import Model, ValueInfo
 
@@ -38,16 +39,11 @@ class Archive:
 
     def read(self, model: Model) -> tuple[dict[str, Any], str]:
         """The arrays by input, and a remark on those that go by another name."""
-        try:
-            loaded = np.load(self.path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            why = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
-            hint = "an .npz or .npy file made by numpy is needed"
-            raise FeedError("calibration data cannot be read", str(self.path), why, hint) from error
-        if isinstance(loaded, np.ndarray):
-            return self._single(model, loaded), ""
-        with loaded:
-            names = list(loaded.files)
+        hint = "an .npz or .npy file made by numpy is needed"
+        with open_arrays(self.path, "calibration data cannot be read", hint) as loaded:
+            if loaded.is_single:
+                return self._single(model, loaded[""]), ""
+            names = list(loaded.names)
             unknown = [n for n in self.arrays if n not in {i.name for i in model.inputs}]
             if unknown:
                 inputs = ", ".join(i.name for i in model.inputs)

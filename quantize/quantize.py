@@ -40,6 +40,8 @@ JUDGED = 4
 STORED_BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 MODES = ("static", "dynamic", "weight-only")
 FORMATS = ("qdq", "qoperator")
+MOST_BLOCK = 1 << 16
+"""Elements that share a scale."""
 ACTIVATIONS = ("u8", "s8", "u16", "s16", "f8")
 WEIGHTS = {"static": ("s8", "u8", "f8"), "dynamic": ("s8", "u8"), "weight-only": ("s8", "u8", "s4", "u4", "f8")}
 LOST_DB = 20.0
@@ -122,6 +124,10 @@ def quantize(
     _known("weights", weights, WEIGHTS[mode])
     _known("method", method, METHODS)
     _known("preset", preset, PRESETS)
+    if block_size is not None and not 2 <= block_size <= MOST_BLOCK:
+        raise OptionError(
+            f"a block of {block_size} elements", why=f"2 to {MOST_BLOCK:,} share a scale", hint="32 and 128 are usual"
+        )
     if format == "qoperator" and mode == "static" and (TYPES[activations].bits > 8 or TYPES[activations].is_float):
         raise OptionError(f"QOperator has no activations in {activations}", hint="format='qdq'")
     if mode == "static" and TYPES[activations].is_float != TYPES[weights].is_float:

@@ -8,9 +8,12 @@ from pathlib import Path
 import msgspec
 
 from exec.errors import OptionError
+from exec.sidefile import read_decoded
 from quantize.report import QuantizedTensor, QuantizeReport
 
 Ranges = Mapping[str, tuple[float, float]] | str | Path | None
+MOST_BYTES = 256 << 20
+"""Of a file of ranges: a range of each of a million values is 100 MB."""
 KIND = "quantization-ranges"
 
 
@@ -49,7 +52,7 @@ def source_of(source: Ranges) -> str:
 def _read(source: str | Path) -> RangesFile:
     where = str(source)
     try:
-        content = msgspec.json.decode(Path(source).read_bytes(), type=RangesFile)
+        content = read_decoded(source, lambda data: msgspec.json.decode(data, type=RangesFile), most=MOST_BYTES)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise OptionError("saved ranges cannot be read", where, str(error), "write them with --save-ranges") from None
     if content.kind != KIND or content.version != 1:

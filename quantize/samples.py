@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from exec.arrays import Value
-from exec.errors import FeedError, QuantizationError
+from exec.errors import FeedError, OptionError, QuantizationError
 from exec.feeds import make_feeds
 from exec.ir import Model
 from quantize.archives import Archive
@@ -20,6 +20,8 @@ from quantize.importing import imported, is_callable
 
 Sample = Mapping[str, Value]
 GENERATED = 16
+MOST_GENERATED = 100_000
+"""More is a slip of a finger, or a recipe that wants to run for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,10 @@ def split(model: Model, sample: Sample) -> Iterator[Sample]:
 
 def _generated(model: Model, count: int) -> Samples:
     """Samples made one at a time, all of the first one's sizes."""
+    if count > MOST_GENERATED:
+        raise OptionError(
+            f"{count:,} generated samples", why=f"{MOST_GENERATED:,} are the most", hint="16 to 256 are usual"
+        )
     first = make_feeds(model)
     dims: dict[str, int] = {}
     for info in model.inputs:

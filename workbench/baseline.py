@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from exec.errors import OptionError
+from exec.sidefile import read_decoded
 
 VERSION = 1
 
@@ -41,7 +42,7 @@ def save_baseline(path: str | Path, baseline: Baseline) -> None:
 def load_baseline(path: str | Path, kind: str) -> Baseline:
     """Read figures of one kind; an error says what is wrong with the file."""
     try:
-        found = msgspec.json.decode(Path(path).read_bytes(), type=Baseline)
+        found = read_decoded(path, lambda data: msgspec.json.decode(data, type=Baseline))
     except OSError as error:
         raise OptionError("the baseline cannot be read", str(path), str(error), "--save-baseline makes one") from error
     except (msgspec.ValidationError, msgspec.DecodeError) as error:

@@ -122,6 +122,11 @@ def set_dims(model: Model, dims: Mapping[str, int | str]) -> Model:
             raise OptionError(
                 f"no dim {name!r}", why=f"the inputs have {', '.join(sorted(known))}", hint=nearest(name, known)
             )
+    for name, size in dims.items():
+        if isinstance(size, int) and not 0 <= size < 1 << 63:
+            raise OptionError(
+                f"a dim of {size}", name, "sizes are from 0 to 2^63 - 1", "leave it a name to keep it open"
+            )
     for graph in walk(out.graph):
         for tensor in (*graph.inputs, *graph.outputs, *(t for n in graph.nodes for t in n.outputs)):
             if not isinstance(tensor, Constant) and tensor.shape is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from exec.arrayfile import open_arrays
 from exec.arrays import Value
 from exec.errors import FeedError, OptionError
 from exec.feeds import make_feeds
@@ -56,22 +57,16 @@ def feeds_for(model: Model, path: str | None = None, *, dims: Mapping[str, int] 
 
 def read_inputs(path: str | Path, names: Sequence[str] = ()) -> dict[str, Value]:
     """The arrays of an .npz file by name, or the one of an .npy file for a model of one input; never unpickles."""
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            if len(names) != 1:
-                raise FeedError(
-                    f"this file holds one array, and the model has {len(names)} inputs",
-                    str(path),
-                    hint="save with numpy.savez(path, input_name=array)",
-                )
-            return {names[0]: loaded}
-        with loaded as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise FeedError(
-            "the inputs cannot be read", str(path), str(error), "an .npz file made by numpy.savez is needed"
-        ) from error
+    with open_arrays(path, "the inputs cannot be read", "an .npz file made by numpy.savez is needed") as archive:
+        if not archive.is_single:
+            return {name: archive[name] for name in archive.names}
+        if len(names) != 1:
+            raise FeedError(
+                f"this file holds one array, and the model has {len(names)} inputs",
+                str(path),
+                hint="save with numpy.savez(path, input_name=array)",
+            )
+        return {names[0]: archive[""]}
 
 
 def save_npz(path: str | Path, values: Mapping[str, Value]) -> None:

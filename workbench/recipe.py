@@ -30,6 +30,7 @@ import msgspec
 from exec.errors import OptionError
 from exec.ir import Model
 from exec.progress import Cancel, Progress, check, report
+from exec.sidefile import read_decoded
 from workbench.editsteps import ExtractStep, InputsToWeightsStep, PruneStep, RenameStep, SetDimStep, StripStep
 
 VERSION = 1
@@ -99,7 +100,7 @@ class Edited:
 def read_recipe(path: str | Path) -> Recipe:
     """Read a recipe; an error names the key and what was expected there."""
     try:
-        recipe = msgspec.toml.decode(Path(path).read_bytes(), type=Recipe)
+        recipe = read_decoded(path, lambda data: msgspec.toml.decode(data, type=Recipe))
     except OSError as error:
         raise OptionError("the recipe cannot be read", str(path), str(error)) from error
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
@@ -178,11 +179,16 @@ def within(progress: Progress | None, number: int, steps: Sequence[Any]) -> Prog
 
 
 def inside(folder: Path, data: str | int | None) -> str | int | None:
-    """A recipe's data, which lies beside it or below."""
+    """A recipe's data, which lies beside it or below: also what FILE.npz:input=array names, and every file of a folder."""
     if not isinstance(data, str):
         return data
-    path = (folder / data).resolve()
-    if not path.is_relative_to(folder.resolve()):
+    from quantize.archives import Archive
+
+    path, root = (folder / data).resolve(), folder.resolve()
+    read = [Archive.of(str(path)).path]
+    if path.is_dir():
+        read += path.iterdir()
+    if not all(file.resolve().is_relative_to(root) for file in (path, *read)):
         raise OptionError(
             "a recipe reads nothing outside its folder",
             data,

@@ -14,7 +14,11 @@ import onnx
 from exec.arrays import Value
 from exec.errors import FeedError, OptionError
 from exec.ir import Model
+from exec.sidefile import read_small
 from workbench.feeding import read_inputs
+
+MOST_BYTES = 2 << 30
+"""Of a recorded tensor: protobuf reads no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ def _protos(model: Model, folder: Path, side: str) -> dict[str, Value]:
         }
         proto, convert = kinds.get(info.kind, (onnx.TensorProto, onnx.numpy_helper.to_array))
         try:
-            found[info.name] = convert(proto.FromString(path.read_bytes()))
+            found[info.name] = convert(proto.FromString(read_small(path, MOST_BYTES)))
         except (
             Exception
         ) as error:  # protobuf and onnx raise many kinds; all mean that the file is not what it should be

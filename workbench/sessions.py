@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from exec.sidefile import read_decoded
+
 MOST = 20
 
 
@@ -46,7 +48,7 @@ def keymap_path() -> Path:
 def read_sessions() -> Sessions:
     """What is kept; a file that cannot be read or is not ours counts as empty."""
     try:
-        return msgspec.json.decode(state_path().read_bytes(), type=Sessions)
+        return read_decoded(state_path(), lambda data: msgspec.json.decode(data, type=Sessions))
     except (OSError, msgspec.DecodeError):
         return Sessions()
 
@@ -82,10 +84,8 @@ def remember(
 def read_keymap() -> tuple[dict[str, str], str]:
     """(action id → keys, what is wrong with the file or "")."""
     try:
-        data = keymap_path().read_bytes()
-    except OSError:
+        return read_decoded(keymap_path(), lambda data: msgspec.toml.decode(data, type=dict[str, str])), ""
+    except FileNotFoundError:
         return {}, ""
-    try:
-        return msgspec.toml.decode(data, type=dict[str, str]), ""
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return {}, f"{keymap_path()}: {error}"

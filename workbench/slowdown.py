@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from exec.errors import BenchError, OptionError
+from exec.sidefile import read_decoded
 from exec.timing import NodeTime, Profile
 
 VERSION = 1
@@ -77,7 +78,7 @@ def save(path: str | Path, profile: Profile, *, force: bool = False) -> None:
 def read(path: str | Path) -> ProfileBaseline:
     """Read a baseline; an error says what is wrong with the file."""
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=ProfileBaseline)
+        return read_decoded(path, lambda data: msgspec.json.decode(data, type=ProfileBaseline))
     except OSError as error:
         raise OptionError("the baseline cannot be read", str(path), str(error), "--save makes one") from error
     except (msgspec.ValidationError, msgspec.DecodeError) as error:

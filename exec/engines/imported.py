@@ -16,12 +16,16 @@ from exec.engines.trt_profile import layer_times
 from exec.errors import OptionError
 from exec.machine import Blas, Machine
 from exec.noise import Noise
+from exec.sidefile import read_decoded
 from exec.timing import NodeTime, Profile
 
 ELSEWHERE = Machine("unknown", 0, 0.0, 0.0, 0.0, Blas("", "", "", 0, ""))
 """The machine of an imported profile: nothing was measured of it."""
 
 UNKNOWN_NOISE = Noise(0, 0, 0, 1.0, True, "")
+
+MOST_BYTES = 1 << 30
+"""Of a trace: a long run writes hundreds of megabytes."""
 
 FORMS = "onnxruntime's profile (enable_profiling) and trtexec's --exportProfile are read"
 
@@ -32,7 +36,7 @@ def imported(path: str | Path, model: Any) -> Profile:
     A layer that stands for several nodes is shared among them in equal parts; what a runtime added has a line of its own.
     """
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = read_decoded(path, json.loads, most=MOST_BYTES)
     except OSError as error:
         raise OptionError("the profile cannot be read", str(path), str(error)) from error
     except ValueError as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from exec.errors import OptionError
+from exec.errors import BenchError, OptionError
 from workbench import load
 from workbench.bench import Bench
 from workbench.cli.start import run
@@ -74,6 +76,59 @@ def test_a_recipe_reads_nothing_outside_its_folder(tmp_path: Path) -> None:
     with pytest.raises(OptionError) as caught:
         replay(Recipe(step=[QuantizeStep(data="../secret.npz")]), load(CNN), folder=tmp_path)
     assert "outside its folder" in caught.value.what
+
+
+@pytest.mark.parametrize("data", ["link.npz", "link.npz:image=image", "samples"])
+def test_nor_by_way_of_a_link(data: str, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "in", tmp_path / "out.npz"
+    (folder / "samples").mkdir(parents=True)
+    outside.write_bytes(Path(sample("digits.npz")).read_bytes())
+    for link in (folder / "link.npz", folder / "samples" / "a.npz"):
+        link.symlink_to(outside)
+    with pytest.raises(OptionError) as caught:
+        replay(Recipe(step=[QuantizeStep(data=data)]), load(sample("digits_cnn.onnx")), folder=folder)
+    assert "outside its folder" in caught.value.what
+
+
+def _large(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (os.mkfifo, "named pipe"),
+        (_large, "are read"),
+        (lambda path: path.write_text("model=" + "[" * 100_000), "nested too deeply"),
+        (lambda path: path.symlink_to("/dev/zero"), "device"),
+        (lambda path: path.write_bytes(b"\xff\xfe"), ""),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_left_at_once(make: Callable[[Path], object], why: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    make(path)
+    with pytest.raises(OptionError) as caught:
+        read_recipe(path)
+    assert why in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        QuantizeStep(mode="weight-only", block_size=-7),
+        QuantizeStep(mode="weight-only", block_size=0),
+        QuantizeStep(mode="weight-only", block_size=10**12),
+        QuantizeStep(data=10**9),
+        QuantizeStep(data=-1),
+        SetDimStep({"batch": -5}),
+        SetDimStep({"batch": 1 << 63}),
+    ],
+)
+def test_a_number_beyond_sense_is_said(step: QuantizeStep | SetDimStep) -> None:
+    with pytest.raises(BenchError) as caught:
+        replay(Recipe(step=[step]), load(sample("digits_cnn.onnx")))
+    assert caught.value.kind in ("option", "quantization")
 
 
 def test_edits_are_steps_that_can_be_undone_and_replay_to_the_same_bytes(tmp_path: Path) -> None:
