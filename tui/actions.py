@@ -91,7 +91,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.options", "R", "options of the run", "run"),
     Action("job.cancel", "ctrl+c", "stop", "run"),
     Action("copy.name", "y", "copy name", "out"),
-    Action("copy.as", "Y", "copy as a command", "out"),
+    Action("copy.as", "Y", "copy as a command, Python, JSON", "out"),
     Action("out.export", "x", "export this", "out"),
     Action("out.save", "w,ctrl+s", "save", "out"),
     Action("file.open", "O", "open a file", "out"),

@@ -18,6 +18,7 @@ from tui.bridge import Bridge
 from tui.header import header
 from tui.line import Span
 from tui.messages import JobEnded, JobFailed, JobProgress, JobSettled, JobStarted
+from tui.numbers import counted
 from tui.theme import DARK, LIGHT, textual_theme
 from tui.toasts import Toasts
 from tui.views import registry
@@ -262,6 +263,7 @@ class WorkbenchApp(App[None]):
         if not message.kept:
             self._filter("")
         self.view().focus_first(force=True)
+        self._say_again()
 
     def _filter(self, query: str) -> None:
         try:
@@ -433,7 +435,7 @@ class WorkbenchApp(App[None]):
     @staticmethod
     def _where(info: StateInfo) -> str:
         step = f"step {info.number}" if info.number else "the original"
-        return f"B is {step} with {info.nodes:,} nodes"
+        return f"B is {step} with {counted(info.nodes, 'node')}"
 
     def on_rows_moved(self) -> None:
         """A toast keeps away from the cursor."""
@@ -481,19 +483,24 @@ class WorkbenchApp(App[None]):
         self.guarded(lambda: self.open(self.path))
 
     def do_job_cancel(self) -> None:
+        """ctrl+c where nothing is selected; what is selected the screen itself copies."""
         job = self.bridge.cancel()
         if job is not None:
             self.say(f"stopping {job.text}", "warn", passing=True)
 
     def do_copy_name(self) -> None:
-        self._copy(self.view().copy_text())
+        self.copy_to_clipboard(self.view().copy_text())
 
     def do_copy_as(self) -> None:
-        self._copy(self.view().copy_command() or self.view().copy_text())
+        from tui import copying
 
-    def _copy(self, text: str) -> None:
-        self.copy_to_clipboard(text)
-        self.say(f"copied {display_name(text, 80)}")
+        copying.choose(self)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Whatever is copied is said."""
+        super().copy_to_clipboard(text)
+        lines = text.count("\n") + 1
+        self.say(f"copied {counted(lines, 'line')}" if lines > 1 else f"copied {display_name(text, 80)}")
 
     def do_app_redraw(self) -> None:
         self.refresh(layout=True)

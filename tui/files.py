@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exec.errors import BenchError
+from tui.numbers import counted, gained
 from tui.views.view import View
 from workbench.render import units
 from workbench.render.text import display_name
@@ -71,7 +72,7 @@ def note(app: WorkbenchApp) -> None:
     result = ""
     if bench.history.tip:
         change = bench.info_of(bench.history.tip).nodes - bench.info("A").nodes
-        result = f"{change:+d} nodes".replace("-", "−")
+        result = gained(change, "node")
     screens = {str(view.id): view.remembered() for view in app.query(View) if view.remembered()}
     remember(bench.path, bench.history.steps[0].info.file_bytes, result, steps, screens)
 
@@ -141,8 +142,8 @@ def _do_again(app: WorkbenchApp, steps: Sequence[Any], folder: Path | None, what
 
     def done(count: int) -> None:
         app.state_changed()
-        change = f"{bench.info('B').nodes - before.nodes:+,d} nodes".replace("-", "−")
-        said = f"{what}: {count} {'step' if count == 1 else 'steps'} done, {change}"
+        change = gained(bench.info("B").nodes - before.nodes, "node")
+        said = f"{what}: {counted(count, 'step')} done, {change}"
         app.say(f"{said}; z undoes the last")
         app.toasts.done(f"{said}   z undoes")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui.line import Span, width_of
+from tui.numbers import counted
 from workbench.render import units
 from workbench.render.text import display_name
 
@@ -43,7 +44,7 @@ def _slots(bench: Bench, *, sizes: bool, titles: bool) -> list[Span]:
             continue
         title = f"{slot} {display_name(info.title, 24)}" if titles else slot
         out += [("▐", token), (title, token + "!"), ("▌", token)] if chosen else [(f" {title} ", token)]
-        facts = f" {info.nodes:,} nodes" + (f" · {units.size(info.file_bytes)}" if sizes else "")
+        facts = f" {counted(info.nodes, 'node')}" + (f" · {units.size(info.file_bytes)}" if sizes else "")
         out.append((facts + "  ", "fg" if chosen else "dim"))
     if bench.shown == "A→B":
         return [*out, ("▐", "focus"), ("A→B", "focus!"), ("▌", "focus")]

@@ -14,6 +14,17 @@ def number(value: float | None, spec: str = ".4g") -> str:
     return "–" if value is None else exponents(f"{value:{spec}}").replace("-", "−")
 
 
+def counted(count: int, what: str) -> str:
+    """ "1 place", "2,340 places"."""
+    plural = "es" if what.endswith("x") else "s"
+    return f"{count:,} {what}{'' if count == 1 else plural}"
+
+
+def gained(count: int, what: str) -> str:
+    """ "+2 nodes", "−1 node"; "no node less" for 0."""
+    return f"{'+' if count > 0 else '−'}{counted(abs(count), what)}" if count else f"no {what} less"
+
+
 def pointed(value: float | None) -> str:
     """For a column: four decimals, so that points stand below each other; what they cannot hold has an exponent."""
     if value is None or value == 0:

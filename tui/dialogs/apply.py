@@ -9,6 +9,7 @@ from textual.binding import Binding
 from passes.report import Report
 from tui.dialogs.dialog import Dialog
 from tui.line import Line, fit
+from tui.numbers import counted
 from workbench.render import units
 from workbench.render.optimizing import change
 
@@ -27,7 +28,12 @@ class ApplyDialog(Dialog[bool]):
 
     def lines(self, width: int) -> list[Line]:
         out: list[Line] = [
-            [(fit(rule, 36), "fg"), (fit(f"{places:,}", 6, right=True), "strong"), (" places   ", "dim"), (kind, "dim")]
+            [
+                (fit(rule, 36), "fg"),
+                (fit(f"{places:,}", 6, right=True), "strong"),
+                (" place    " if places == 1 else " places   ", "dim"),
+                (kind, "dim"),
+            ]
             for rule, places, kind in self.rules[:14]
         ]
         if len(self.rules) > 14:
@@ -39,7 +45,7 @@ class ApplyDialog(Dialog[bool]):
         def fact(label: str, text: str) -> None:
             out.append([(fit(label, 10), "dim"), (text, "fg")])
 
-        fact("refused", f"{self.refused:,} places" if self.refused else "none")
+        fact("refused", counted(self.refused, "place") if self.refused else "none")
         if self.report is not None:
             before, after = self.report.before, self.report.after
             nodes = (before.nodes + before.constant_nodes, after.nodes + after.constant_nodes)

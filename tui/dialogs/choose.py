@@ -28,10 +28,10 @@ class ChooseDialog(Dialog[int]):
     ]
     hint = "a letter or enter chooses   esc closes"
 
-    def __init__(self, title: str, lines: Sequence[str], cursor: int = 0) -> None:
+    def __init__(self, title: str, lines: Sequence[str], cursor: int = 0, letters: str = LETTERS) -> None:
         super().__init__()
         self.title_text = title
-        self.options, self.start = list(lines), cursor
+        self.options, self.start, self.letters = list(lines), cursor, letters
         self.rows = Rows()
 
     def extra(self) -> list[Widget]:
@@ -43,7 +43,7 @@ class ChooseDialog(Dialog[int]):
         self.rows.focus()
 
     def _row(self, row: int, width: int) -> Line:
-        letter = LETTERS[row] if row < len(LETTERS) else " "
+        letter = self.letters[row] if row < len(self.letters) else " "
         return [(f"{letter}  ", "focus"), (display_name(self.options[row], width), "fg")]
 
     def action_move(self, step: int) -> None:
@@ -59,7 +59,7 @@ class ChooseDialog(Dialog[int]):
 
     def on_key(self, event: events.Key) -> None:
         """A line's letter."""
-        at = LETTERS.find(event.character or "-")
+        at = self.letters.find(event.character or "-")
         if 0 <= at < len(self.options):
             event.stop()
             self.dismiss(at)

@@ -9,6 +9,7 @@ from textual.binding import Binding
 
 from tui.dialogs.dialog import Dialog
 from tui.line import Line
+from tui.numbers import counted
 from workbench.bench import Bench
 from workbench.detail import NodeDetail
 from workbench.render.text import display_name
@@ -91,6 +92,6 @@ def rule_page(rule_id: str, doc: str, before: str, after: str, refusals: Sequenc
             ("", textwrap.dedent(doc).strip()),
             ("BEFORE", textwrap.dedent(before).strip()),
             ("AFTER", textwrap.dedent(after).strip()),
-            (f"refused at {len(refusals)} places" if refusals else "", refused),
+            (f"refused at {counted(len(refusals), 'place')}" if refusals else "", refused),
         ],
     )

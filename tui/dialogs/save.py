@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from tui.dialogs.dialog import Dialog
 from tui.line import Line
+from tui.numbers import counted
 from tui.widgets.field import Field
 from tui.widgets.rows import Rows
 from workbench.bench import OTHER, Bench
@@ -63,7 +64,7 @@ class SaveDialog(Dialog[Wanted]):
 
     def lines(self, width: int) -> list[Line]:
         info = self.bench.info("B")
-        what = f"B, step {info.number}, {info.title}: {info.nodes:,} nodes, {units.size(info.file_bytes)}"
+        what = f"B, step {info.number}, {info.title}: {counted(info.nodes, 'node')}, {units.size(info.file_bytes)}"
         return [[(display_name(what), "fg")], [("the opened file is never written over", "dim")], []]
 
     def _row(self, row: int, width: int) -> Line:

@@ -1,4 +1,4 @@
-"""A weight's values: two axes as numbers with heat, `t` for another two, `n` and `N` along the axes that are not shown."""
+"""A tensor's values: two axes as numbers with heat, `t` for another two, `n` and `N` along the axes that are not shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from textual.binding import Binding
 
-from exec.errors import BenchError
+from exec.arrays import Array
 from tui.dialogs.dialog import Dialog
 from tui.line import Line, Span, fit
 from tui.numbers import number as show
@@ -21,7 +21,7 @@ _ROWS = 24
 
 
 class SliceDialog(Dialog[None]):
-    """Reads the weight it is given; nothing is changed."""
+    """Shows the values it is given; nothing is changed."""
 
     DEFAULT_CSS = "SliceDialog > Vertical { width: 110; }"
     BINDINGS = [
@@ -36,15 +36,11 @@ class SliceDialog(Dialog[None]):
     ]
     hint = "hjkl move   n N along the other axes   t other two axes   esc closes"
 
-    def __init__(self, name: str, weight: Any) -> None:
+    def __init__(self, name: str, values: Array) -> None:
         super().__init__()
         self.title_text = display_name(name, 80)
         self.number, self.top, self.left = 0, 0, 0
-        self.wrong = ""
-        try:
-            self.values = np.asarray(weight.values)
-        except BenchError as error:
-            self.values, self.wrong = np.zeros((0, 0), np.float32), error.what
+        self.values = values
         self.pairs: list[Axes | None] = [*axis_pairs(self.values.shape)] or [None]
         self.pair = 0
 
@@ -52,8 +48,6 @@ class SliceDialog(Dialog[None]):
         return slice_of(self.values, self.number, self.pairs[self.pair])
 
     def lines(self, width: int) -> list[Line]:
-        if self.wrong:
-            return [[(self.wrong, "warn")]]
         piece = self._piece()
         index = ", ".join(":" if i is None else str(i) for i in piece.index) or "scalar"
         head: Line = [(f"[{index}]", "strong"), (f"   {units.shape(self.values.shape)}   piece {self.number % max(piece.count, 1) + 1:,} of {piece.count:,}", "dim")]  # fmt: skip

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from textual.app import ComposeResult
@@ -12,13 +15,15 @@ from tui.columns import Column
 from tui.dialogs.measure import CompareDialog, Comparing
 from tui.glyphs import bar
 from tui.line import Line, fit, section
-from tui.numbers import decibels, number
+from tui.numbers import counted, decibels, number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
-from tui.views.view import Pane, View
+from tui.views.differences import OUTPUTS, STRUCTURE, Change, change_row, changes, output_row
+from tui.views.filtered import Filtered, shown_of
+from tui.views.view import Pane
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
-from workbench.comparison import Comparison, ValueDiff
+from workbench.comparison import Comparison, OutputDiff, ValueDiff
 from workbench.delta import Delta
 from workbench.render import units
 from workbench.render.text import display_name
@@ -28,9 +33,10 @@ _COLUMNS = (
     Column("", 10, rank=2), Column("", 1), Column("lost here", 9, right=True, rank=1), Column("cosine", 8, right=True, rank=6), Column("max diff", 9, right=True, rank=5),
 )  # fmt: skip
 _FULL_DB = 60.0
+_LEVELS = ("≥ 50 dB", "≥ 40", "≥ 30", "≥ 20", "< 20")
 
 
-class CompareView(View):
+class CompareView(Filtered):
     """Values of A and B side by side: the first divergence and the new losses on top, then all in order.
 
     Shows    a `Comparison` and a `Delta`
@@ -39,21 +45,25 @@ class CompareView(View):
     """
 
     TITLE = "Compare"
-    KEPT = ("by_loss",)
-    KEYS = ("open.row", "find.next", "sort.next", "run.now", "run.options", "explain.open", "out.export", "copy.name", "slot.next")  # fmt: skip
+    FACES = ("values", "structure", "outputs")
+    KEPT = ("by_loss", "face", "query_text")
+    KEYS = ("open.row", "find.next", "find.filter", "sort.next", "face.next", "run.now", "run.options", "explain.open", "out.export", "slot.next")  # fmt: skip
     DEFAULT_CSS = "CompareView #summary { width: 46; }"
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.result: Comparison | None = None
         self.delta: Delta | None = None
-        self.rows: list[ValueDiff | str] = []
+        self.rows: list[ValueDiff | str | Change | OutputDiff] = []
+        self.query_text = ""
         self.by_loss = False
         self.old = False
         self.options = Comparing()
 
     def compose(self) -> ComposeResult:
-        yield Pane("Compare A→B", Heads(lambda: _COLUMNS), Rows(id="value-rows"), id="values")
+        yield Pane(
+            "Compare A→B", Heads(lambda: (_COLUMNS, STRUCTURE, OUTPUTS)[self.face]), Rows(id="value-rows"), id="values"
+        )
         yield Seam("values").add_class("side")
         yield Pane("Summary", Text(id="summary-text"), id="summary").add_class("side")
 
@@ -77,37 +87,73 @@ class CompareView(View):
 
     def _structure(self, delta: Delta) -> None:
         self.delta = delta
+        if self.FACES[self.face] == "structure":
+            self._show()
         self.query_one("#summary-text", Text).show(self._summary)
 
-    def _show(self) -> None:
+    def _values(self, result: Comparison) -> list[ValueDiff | str | Change | OutputDiff]:
+        """What is pinned, then all in order; headings between them."""
+        first = [result.first] if result.first is not None else []
+        losses = [c for c in result.culprits if c is not result.first]
+        rest = [v for v in result.values if v not in first and v not in losses]
+        if self.by_loss:
+            rest.sort(key=lambda v: -(v.lost_db or 0.0))
+        parts = (
+            (f"first divergence   beyond {number(result.tolerance, '.0e')} of the range", first),
+            ("new loss starts here   inputs agree, the output does not", losses),
+            (f"all other values   {'most lost first' if self.by_loss else 'in order of execution'}" if first or losses else "", rest),
+        )  # fmt: skip
+        out: list[ValueDiff | str | Change | OutputDiff] = []
+        for heading, values in parts:
+            shown = [v for v in values if self.lets_through(v.after, v.op, v.node)]
+            out += [heading, *shown] if heading and shown else shown
+        return out
+
+    def _total(self) -> tuple[int, str]:
+        """How many rows there are without a filter, and what they are."""
+        if self.FACES[self.face] == "structure":
+            return len(changes(self.delta)) if self.delta is not None else 0, "difference"
         result = self.result
+        if self.FACES[self.face] == "outputs":
+            return len(result.outputs) if result is not None else 0, "output"
+        return len(result.values) if result is not None else 0, "value"
+
+    def refill(self) -> None:
+        self._show()
+
+    def hits(self) -> str:
+        return shown_of(sum(not isinstance(r, str) for r in self.rows), *self._total())
+
+    def _show(self) -> None:
+        result, face = self.result, self.FACES[self.face]
         self.rows = []
-        if result is not None:
-            first = [result.first] if result.first is not None else []
-            losses = [c for c in result.culprits if c is not result.first]
-            if first:
-                self.rows += [f"first divergence   beyond {number(result.tolerance, '.0e')} of the range", *first]
-            if losses:
-                self.rows += ["new loss starts here   inputs agree, the output does not", *losses]
-            rest = [v for v in result.values if v not in first and v not in losses]
-            if self.by_loss:
-                rest.sort(key=lambda v: -(v.lost_db or 0.0))
-            if first or losses:
-                self.rows.append(f"all other values   {'most lost first' if self.by_loss else 'in order of execution'}")
-            self.rows += rest
-        count = sum(not isinstance(r, str) for r in self.rows)
-        order = "by loss" if self.by_loss else "execution order"
-        detail = f"{count:,} values · {order}" if result is not None else "not run yet"
-        name = "≀ Compare of other states" if self.old else "Compare A→B"
-        self.query_one("#values", Pane).rule.name_pane(name, ("r compares these · " if self.old else "") + detail)
+        if face == "structure":
+            found = changes(self.delta) if self.delta is not None else []
+            self.rows += [c for c in found if self.lets_through(c.op, c.node, c.what)]
+        elif result is not None:
+            self.rows += self._values(result) if face == "values" else [o for o in result.outputs if self.lets_through(o.name)]  # fmt: skip
+        total, of = self._total()
+        detail = self.hits() if self.query_text else counted(total, of)
+        if face == "values":
+            detail = f"{detail} · {'by loss' if self.by_loss else 'execution order'}"
+        if (result is None and face != "structure") or (face == "structure" and self.delta is None):
+            detail = "not run yet" if face != "structure" else "not compared yet"
+        old = self.old and face != "structure"  # structure is of what the header names
+        self.query_one("#values", Pane).rule.name_pane("≀ Compare of other states" if old else "Compare A→B", ("r compares these · " if old else "") + detail)  # fmt: skip
         start = 1 if self.rows and isinstance(self.rows[0], str) else 0
+        self.query_one(Heads).refresh()
         self.query_one(Rows).show(len(self.rows), self._row, start)
         self.query_one("#summary-text", Text).show(self._summary)
+        self.owb.refresh_footer()
 
     def _row(self, row: int, width: int) -> Line:
         value = self.rows[row]
         if isinstance(value, str):
             return [(value + " ", "focus"), ("╌" * width, "line")]
+        if isinstance(value, Change):
+            return change_row(value, width)
+        if isinstance(value, OutputDiff):
+            return output_row(value, width)
         heat = heat_of_sqnr(value.sqnr_db) or 0
         first = self.result is not None and value is self.result.first
         mark = ("1", "bad") if first else ("▲", "warn") if value.culprit else (" ", "dim")
@@ -140,7 +186,7 @@ class CompareView(View):
             out.append(
                 [
                     (f" {slot} ", f"slot.{slot.lower()}"),
-                    (f"{display_name(info.title)}  {info.nodes:,} nodes  {units.size(info.file_bytes)}", "fg"),
+                    (f"{display_name(info.title)}  {counted(info.nodes, 'node')}  {units.size(info.file_bytes)}", "fg"),
                 ]
             )
         value = self.current()
@@ -156,7 +202,12 @@ class CompareView(View):
                     )
                 ]
             )
-            out += [[(f" {part}", "dim")] for part in textwrap.wrap(display_name(" ".join(filter(None, (value.how, value.note)))), max(width - 2, 20))]  # fmt: skip
+            out += [[(f" {part}", "dim")] for part in textwrap.wrap(display_name(" ".join(filter(None, ("" if value.how == "same" else value.how, value.note)))), max(width - 2, 20))]  # fmt: skip
+        row = self.rows[self.query_one(Rows).cursor] if self.rows else None
+        if isinstance(row, Change):
+            out += [section(" this difference"), [(f" {display_name(row.node or row.op or 'the model')}", "strong")]]
+            said = row.what or ("only in B" if row.sign == "+" else "gone from B: b shows A")
+            out += [[(f" {part}", "fg")] for part in textwrap.wrap(display_name(said, 2000), max(width - 2, 20))]
         if self.result is not None:
             out.append(section(" outputs"))
             for o in self.result.outputs:
@@ -164,21 +215,19 @@ class CompareView(View):
                 out.append([(" ", "fg"), sign, (f" {fit(display_name(o.name), 18)} {decibels(o.sqnr_db)}", "fg")])
                 out.append([(f"   cosine {o.cosine:.6f}   max diff {number(o.max_abs, '.3g')}", "dim")])
             out.append([(f" within {number(self.result.tolerance, '.0e')} of the range counts as equal", "dim")])
-            out.append(
-                [
-                    (
-                        f" {len(self.result.values)} aligned, {self.result.only_before} only in A, {self.result.only_after} only in B",
-                        "dim",
-                    )
-                ]
-            )
+            text = f"{len(self.result.values):,} aligned, {self.result.only_before:,} only in A, {self.result.only_after:,} only in B"  # fmt: skip
+            out.append([(f" {text}", "dim")])
+            out += self._levels(width)
         if self.delta is not None:
             delta = self.delta
             out.append(section(" structure"))
             out.append([(" + ", "diff.add"), (f"{len(delta.added):,} added", "fg")])
             out.append([(" − ", "diff.drop"), (f"{len(delta.removed):,} removed", "fg")])
             out.append(
-                [(" ~ ", "diff.edit"), (f"{len(delta.changed):,} changed, {len(delta.weights):,} weights", "fg")]
+                [
+                    (" ~ ", "diff.edit"),
+                    (f"{len(delta.changed):,} changed, {counted(len(delta.weights), 'weight')}", "fg"),
+                ]
             )
             out.append([(" = ", "dim"), (f"{delta.same:,} same", "fg")])
             for op, (before, after) in list(delta.operators.items())[:14]:
@@ -187,8 +236,23 @@ class CompareView(View):
                 )
         return out
 
+    def _levels(self, width: int) -> list[Line]:
+        """How many values agree how well."""
+        assert self.result is not None
+        counts = Counter(heat_of_sqnr(v.sqnr_db) or 0 for v in self.result.values)
+        top = max(counts.values(), default=1)
+        out: list[Line] = [section(" how many values at each level")]
+        for level, label in enumerate(_LEVELS):
+            heat = f"heat.{level}"
+            out.append([(f" {fit(label, 8)}", "dim"), (HEAT_GLYPHS[level], heat), (f" {counts[level]:>6,} ", "fg"), (bar(counts[level] / top, max(width - 19, 4)), heat)])  # fmt: skip
+        return out
+
     def why_not(self, action_id: str) -> str:
         bench = self.owb.bench
+        if action_id in ("open.row", "copy.name", "copy.as", "out.export", "explain.open", "find.next", "sort.next") and not self.rows and self.query_text:  # fmt: skip
+            return "nothing matches: esc clears the filter"
+        if self.FACES[self.face] != "values":
+            return self._why_not_beside(action_id)
         if action_id == "run.now" and bench is not None:
             if bench.why_not_next_slot():
                 return bench.why_not_next_slot()
@@ -200,8 +264,21 @@ class CompareView(View):
             return "no value is lost here" if self.result is not None else "not run yet: r runs"
         return ""
 
+    def _why_not_beside(self, action_id: str) -> str:
+        """On the faces that do not list values."""
+        structure = self.FACES[self.face] == "structure"
+        if action_id in ("find.next", "find.previous", "sort.next", "explain.open"):
+            return "t goes on to the values"
+        if action_id == "run.now" and self.owb.bench is not None and self.owb.bench.why_not_next_slot():
+            return self.owb.bench.why_not_next_slot()
+        if action_id in ("open.row", "copy.name", "copy.as") and not self.rows:
+            return "nothing differs in structure" if structure and self.delta is not None else "not run yet: r runs"
+        if action_id == "out.export" and self.result is None:
+            return "not run yet: r runs"
+        return ""
+
     def footer(self) -> list[tuple[str, str, bool]]:
-        named = {"open.row": "node", "find.next": "next loss", "sort.next": "in order" if self.by_loss else "by loss", "run.now": "run again" if self.result is not None else "run", "run.options": "options", "out.export": "save table"}  # fmt: skip
+        named = {"open.row": "node", "find.next": "next loss", "sort.next": "in order" if self.by_loss else "by loss", "run.now": "run again" if self.result is not None else "run", "run.options": "options", "out.export": "save pair" if self.FACES[self.face] == "values" else "save table", "face.next": self.FACES[(self.face + 1) % 3]}  # fmt: skip
         return [(a, named.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in self.KEYS]
 
     def do_run_now(self) -> None:
@@ -212,7 +289,9 @@ class CompareView(View):
             self.stale = False
             self.fill()
             self.say(verdict(result))
-            self.owb.toasts.done(f"compared {len(result.values):,} values: {verdict(result).partition(' within')[0]}")
+            self.owb.toasts.done(
+                f"compared {counted(len(result.values), 'value')}: {verdict(result).partition(' within')[0]}"
+            )
             self.owb.refresh_footer()
 
         self.owb.bridge.run("compare", "comparing A and B", lambda p, c: bench.compare(tolerance=o.tolerance, inputs=o.inputs, progress=p, cancel=c), done)  # fmt: skip
@@ -229,6 +308,11 @@ class CompareView(View):
                 self.do_run_now()
 
         self.app.push_screen(CompareDialog(self.options), given)
+
+    def do_face_next(self) -> None:
+        self.face = (self.face + 1) % len(self.FACES)
+        self._show()
+        self.owb.refresh_frame()
 
     def do_find_next(self) -> None:
         rows = self.query_one(Rows)
@@ -253,6 +337,26 @@ class CompareView(View):
         )
 
     def do_out_export(self) -> None:
+        """The value under the cursor of both models; on the other faces the whole table."""
+        from tui.dialogs.export import ask_path
+
+        bench, value = self.owb.bench, self.current()
+        if value is None:
+            self._export_table()
+            return
+        assert bench is not None
+        a, b = bench.model("A"), bench.model("B")
+
+        def write(target: Path) -> None:
+            from workbench.activations import save_values, values_of
+            from workbench.feeding import feeds_for
+
+            feeds = feeds_for(a, self.options.inputs or None).values
+            save_values(target, {"A": values_of(a, [value.before], feeds)[value.before], "B": values_of(b, [value.after], feeds)[value.after]})  # fmt: skip
+
+        ask_path(self.owb, "Save the pair", f"A and B of {value.after}, as an .npz", self.owb.path.with_name(f"{self.owb.path.stem}_pair.npz"), write)  # fmt: skip
+
+    def _export_table(self) -> None:
         from tui.dialogs.export import ask_path
         from workbench.render.comparing import comparison_tables
         from workbench.render.csv import to_csv
@@ -262,16 +366,32 @@ class CompareView(View):
         ask_path(self.owb, "Save the table", "every value with dB, cosine and largest difference, as CSV", self.owb.path.with_name(f"{self.owb.path.stem}_compare.csv"), lambda target: target.write_text(to_csv(comparison_tables(result)[-1]), encoding="utf-8"))  # fmt: skip
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
-        value = self.current()
-        if value is not None:
-            self.owb.show_node_named(value.node or value.op)
+        row = self.rows[message.row]
+        if isinstance(row, ValueDiff):
+            self.owb.show_node_named(row.node or row.op)
+        elif isinstance(row, OutputDiff) and self.result is not None:
+            made = next((v for v in self.result.values if v.after == row.name), None)
+            self.owb.show_node_named(made.node or made.op if made is not None else row.name)
+        elif isinstance(row, Change) and row.node:
+            self.owb.show_node_named(row.node)
 
     def copy_text(self) -> str:
-        value = self.current()
-        return value.after if value is not None else ""
+        row = self.rows[self.query_one(Rows).cursor] if self.rows else None
+        if isinstance(row, ValueDiff):
+            return row.after
+        if isinstance(row, Change):
+            return row.node or row.what
+        return row.name if isinstance(row, OutputDiff) else ""
 
     def copy_command(self) -> str:
-        return f"owb compare {self.owb.path} B.onnx"
+        return f"owb compare {shlex.quote(str(self.owb.path))} B.onnx"
+
+    def copy_python(self) -> str:
+        return f"wb.compare(wb.load({str(self.owb.path)!r}), wb.load('B.onnx'))"
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        row = self.rows[self.query_one(Rows).cursor] if self.rows else None
+        return None if row is None or isinstance(row, str) else (row, {ValueDiff: "value", Change: "difference"}.get(type(row), "output"))  # fmt: skip
 
 
 def verdict(result: Comparison) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tui.numbers import counted
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.views.view import Pane
 from tui.widgets.dag import DagView
@@ -62,8 +63,8 @@ class DrawingPane:
         groups = groups_of(lookup, rows, view.scope, apart=self.apart, opened=self.opened, whole=whole)
         pane = view.query_one("#nodes", Pane).rule
         if len(groups) > MOST_BOXES:
-            pane.name_pane("Graph", f"{len(groups):,} boxes")
-            view.owb.say(f"{len(groups):,} boxes are too many to draw: enter a scope in the tree, filter with /, or + draws around the cursor", "warn")  # fmt: skip
+            pane.name_pane("Graph", counted(len(groups), "box"))
+            view.owb.say(f"{counted(len(groups), 'box')} are too many to draw: enter a scope in the tree, filter with /, or + draws around the cursor", "warn")  # fmt: skip
             return
         measure = view.list.measure
         critical = view.owb.bench.results.paths.get(id(lookup.profile)) if lookup.timed and view.owb.bench else None
@@ -115,7 +116,7 @@ class DrawingPane:
         name = display_name(view.scope or "Graph", 40)
         if self.hops and self.centre is not None:
             name = f"within {self.hops} of {display_name(lookup.table.label(self.centre), 30)}"
-        detail = f"{nodes:,} nodes in {len(found.groups):,} boxes"
+        detail = f"{counted(nodes, 'node')} in {counted(len(found.groups), 'box')}"
         measure = view.list.measure
         if measure not in ("none", "dtype") and view.scope and lookup.total(measure):
             share = lookup.scope_totals(measure).get(view.scope, 0.0) / lookup.total(measure)
@@ -190,7 +191,7 @@ class DrawingPane:
             self.opened.add(group.scope)
         elif group.kind == "chain":
             self.apart.add(group.rows[0])
-            self.view.owb.say(f"{title_of(lookup.table, group)}: {len(group.rows)} nodes")
+            self.view.owb.say(f"{title_of(lookup.table, group)}: {counted(len(group.rows), 'node')}")
         else:
             self.apart.clear()
         self.draw()

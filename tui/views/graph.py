@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -583,4 +584,12 @@ class GraphView(Marking):
         return lookup.table.label(row) if row >= 0 else self.list.before.table.label(-1 - row) if self.list.before else ""  # fmt: skip
 
     def copy_command(self) -> str:
-        return f"owb show {self.owb.path} {self.copy_text()!r}"
+        return f"owb show {self.shown_file()} {shlex.quote(self.copy_text())}"
+
+    def copy_python(self) -> str:
+        node = self._at()
+        return f"{self.shown_model()}.graph.nodes[{node.index}]" if node is not None and not node.graph else ""
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        row, lookup = self.current(), self.lookup
+        return (lookup.detail(row), "node") if row is not None and row >= 0 and lookup is not None else None

@@ -10,6 +10,7 @@ from tui import columns
 from tui.columns import Column
 from tui.glyphs import bar
 from tui.line import Line, Span, fit, section
+from tui.numbers import counted, gained
 from tui.theme import heat_of_share, operator_token
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
@@ -137,14 +138,8 @@ class OverviewView(View):
             ready = sum(u.applied for u in report.rules)
             used = sum(bool(u.applied) for u in report.rules)
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
-            passes = (
-                (
-                    f"{ready:,} {'place' if ready == 1 else 'places'}"
-                    + (f", {-gone:+,d} nodes" if gone else f" of {used} rules")
-                ).replace("-", "−")
-                if ready
-                else "nothing to do here"
-            )
+            what = gained(-gone, "node") if gone else f"of {counted(used, 'rule')}"
+            passes = f"{counted(ready, 'place')}{',' if gone else ''} {what}" if ready else "nothing to do here"
         checks = "checking …"
         if findings is not None:
             counts = findings.counts
@@ -289,4 +284,10 @@ class OverviewView(View):
         return self.operators[focused.cursor][0]
 
     def copy_command(self) -> str:
-        return f"owb inspect {self.owb.path}"
+        return f"owb inspect {self.shown_file()}"
+
+    def copy_python(self) -> str:
+        return f"wb.inspect({self.shown_model()})"
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        return (self.card, "model") if self.card is not None else None

@@ -14,9 +14,11 @@ from passes.stepper import Stepper
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span
+from tui.numbers import counted, gained
+from tui.views.filtered import Filtered, shown_of
 from tui.views.rulepage import page
 from tui.views.steps import COLUMNS, StepRows, checked, now
-from tui.views.view import Pane, View
+from tui.views.view import Pane
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
@@ -44,7 +46,7 @@ class RuleRow:
     alone: int
 
 
-class PassesView(View):
+class PassesView(Filtered):
     """Dry-run counts first; then apply, look at the refusals, undo.
 
     Shows    a dry run's `Report`, one rule's page and places, the `History`
@@ -81,7 +83,9 @@ class PassesView(View):
         super().__init__(**kwargs)
         self.report: Report | None = None
         self.alone: dict[str, int] = {}
-        self.rows: list[RuleRow] = []
+        self.found: list[RuleRow] = []  # every rule
+        self.rows: list[RuleRow] = []  # those that are shown
+        self.query_text = ""
         self.all_rules = False
         self.marks: set[str] = set()
         self.place = 0
@@ -168,11 +172,13 @@ class PassesView(View):
                 found.append(RuleRow(u.rule, group, u.applied, u.refused, alone))
             order = {"ready": 0, "later": 1, "refused": 2, "silent": 3}
             found.sort(key=lambda r: order[r.group])
-            self.rows = [r for r in found if r.group != "silent" or self.all_rules]
+            self.found = found
+            self.rows = [r for r in found if (r.group != "silent" or self.all_rules) and self.lets_through(r.id, r.group)]  # fmt: skip
             silent = sum(r.group == "silent" for r in found)
             gone = report.before.nodes + report.before.constant_nodes - report.after.nodes - report.after.constant_nodes
-            change = f"{-gone:+d} nodes".replace("-", "−") if gone else "no node less"
-            detail = f"{len(found)} rules · {change}"
+            change = gained(-gone, "node")
+            many = self.hits() if self.query_text else counted(len(found), "rule")
+            detail = f"{many} · {change}"
             self.query_one("#rules", Pane).rule.name_pane("Passes", detail)
             bench = self.owb.bench
             if bench is not None and not bench.b and not any(r.places for r in found):
@@ -183,6 +189,13 @@ class PassesView(View):
         at = next((k for k, r in enumerate(self.rows) if under is not None and r.id == under.id), None)
         self.main_pane().show(len(self.rows), self._rule_row, at)
         self._show_page()
+
+    def refill(self) -> None:
+        self._show_rules()
+        self.owb.refresh_footer()
+
+    def hits(self) -> str:
+        return shown_of(len(self.rows), len(self.found), "rule")
 
     def _rule_row(self, row: int, width: int) -> Line:
         rule = self.rows[row]
@@ -218,7 +231,7 @@ class PassesView(View):
     def _show_page(self) -> None:
         rule = self.current()
         pane = self.query_one("#page", Pane)
-        pane.rule.name_pane(rule.id if rule else "Rule", f"{rule.places} places" if rule else "")
+        pane.rule.name_pane(rule.id if rule else "Rule", counted(rule.places, "place") if rule else "")
         self.query_one("#rule-page", Text).show(self._page_lines)
         self._draw_place()
 
@@ -241,6 +254,8 @@ class PassesView(View):
         if rule is None or self.report is None or bench is None:
             if self.report is None:
                 return [[], [(" counting what each rule would do …", "dim")]]
+            if self.query_text:
+                return [[], [(" No rule matches.", "strong")], [], [(" esc ", "focus"), ("clears the filter", "fg")]]
             return [[], [(" No rule finds anything in B.", "strong")], [], [(" E ", "focus"), ("shows all rules", "fg")], [(" R ", "focus"), ("another opset or preset", "fg")], [(" 7 ", "focus"), ("compares A and B", "fg")]]  # fmt: skip
         alone = bench.results.previews.get((bench.key("B"), rule.id))
         return page(rule.id, rules().get(rule.id), self.report, alone, self.place, width)
@@ -293,20 +308,20 @@ class PassesView(View):
                 return f"{rule.id} refuses all {rule.refused} places: {why}" if why else f"{rule.id} matches 0 places"
             if rule.group == "later":
                 return f"the {rule.places} places of {rule.id} come after other rules: A applies all in their order"
-        if action_id == "change.apply-all" and not any(r.places for r in self.rows):
+        if action_id == "change.apply-all" and not any(r.places for r in self.found):
             return "no rule is ready"
         if action_id in ("find.next", "find.previous") and (rule is None or rule.places < 2):
             return "one place at most"
         return ""
 
     def sentence(self) -> str:
-        ready = [r for r in self.rows if r.places]
+        ready = [r for r in self.found if r.places]
         if self.report is None:
             return "counting what each rule would do"
-        refused = sum(r.refused for r in self.rows)
+        refused = sum(r.refused for r in self.found)
         places = sum(r.places for r in ready)
         found = (
-            f"{len(ready)} {'rule finds' if len(ready) == 1 else 'rules find'} {places:,} {'place' if places == 1 else 'places'}"
+            f"{len(ready)} {'rule finds' if len(ready) == 1 else 'rules find'} {counted(places, 'place')}"
             if ready
             else "no rule is ready"
         )
@@ -326,10 +341,12 @@ class PassesView(View):
         rule, bench = self.current(), self.owb.bench
         assert rule is not None
         assert bench is not None
-        marked = [r for r in self.rows if r.id in self.marks]
+        marked = [r for r in self.found if r.id in self.marks]
         if marked:
             names = [r.id for r in marked]
-            self._ask(marked, f"Apply {len(marked)} marked rules", names, f"{len(marked)} marked rules", None)
+            self._ask(
+                marked, f"Apply {counted(len(marked), 'marked rule')}", names, counted(len(marked), "marked rule"), None
+            )
             return
         alone = bench.results.previews.get((bench.key("B"), rule.id))
         self._ask([rule], f"Apply {rule.id}", [rule.id], rule.id, alone.report if alone is not None else None)
@@ -353,7 +370,7 @@ class PassesView(View):
         self.app.push_screen(dialog, given)
 
     def do_change_apply_all(self) -> None:
-        ready = [r for r in self.rows if r.places]
+        ready = [r for r in self.found if r.places]
         self._ask(ready, "Apply all ready rules", "default", "all ready rules", self.report)
 
     def _ask(
@@ -383,11 +400,11 @@ class PassesView(View):
             self.marks.clear()
             self.owb.state_changed()
             gone = step.info.nodes - bench.info_of(step.info.number - 1).nodes
-            change = f"{gone:+,d} nodes".replace("-", "−") if gone else "no node less"
+            change = gained(gone, "node")
             places = len(report.applied)
             held = checked(report) if report.verification.scope == "none" else f"verified: {checked(report)}"
             self.say(f"step {step.info.number}, {text}: {change}, {held}; z undoes")
-            self.owb.toasts.done(f"{text}: {places:,} {'place' if places == 1 else 'places'}, {change}, {held.partition(':')[0]}   z undoes")  # fmt: skip
+            self.owb.toasts.done(f"{text}: {counted(places, 'place')}, {change}, {held.partition(':')[0]}   z undoes")  # fmt: skip
 
         self.owb.bridge.run(
             "optimize",
@@ -413,6 +430,22 @@ class PassesView(View):
     def do_find_previous(self) -> None:
         self.place -= 1
         self._show_page()
+
+    def copy_text(self) -> str:
+        rule = self.current()
+        return rule.id if rule is not None else ""
+
+    def copy_command(self) -> str:
+        return f"owb optimize {self.shown_file()} --passes {self.copy_text()} -o out.onnx"
+
+    def copy_python(self) -> str:
+        return f"wb.optimize({self.shown_model()}, passes={[self.copy_text()]!r}).model"
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        rule, report = self.current(), self.report
+        if rule is None or report is None:
+            return None
+        return {"rule": rule, "applied": report.of(rule.id), "refused": [r for r in report.refused if r.rule == rule.id]}, "rule"  # fmt: skip
 
     def do_fold_all(self) -> None:
         self.all_rules = not self.all_rules

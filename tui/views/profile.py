@@ -8,15 +8,17 @@ from typing import Any
 
 from textual.app import ComposeResult
 
-from exec.timing import Profile
+from exec.timing import NodeTime, Profile
 from tui import columns
 from tui.columns import Column
 from tui.dialogs.measure import ENGINES, MeasureDialog, Measuring
 from tui.glyphs import bar, spark
 from tui.line import Line, Span, fit, section
-from tui.numbers import signed
+from tui.numbers import counted, signed
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
-from tui.views.view import Pane, View
+from tui.views.columnsets import ColumnSets
+from tui.views.filtered import Filtered, shown_of
+from tui.views.view import Pane
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
@@ -30,7 +32,7 @@ _FACES = ("node", "operator", "scope")
 _SORTS = ("time", "order", "change")
 
 
-class ProfileView(View):
+class ProfileView(ColumnSets, Filtered):
     """One row a node, slowest first; in A→B the sum of its sources beside it.
 
     Shows    a `Profile`, a `Lineup`, a `Critical`; nothing is measured here
@@ -39,15 +41,18 @@ class ProfileView(View):
     """
 
     TITLE = "Profile"
-    KEYS = ("open.row", "run.now", "run.options", "face.next", "sort.next", "out.export", "copy.name", "copy.as", "slot.next", "job.cancel")  # fmt: skip
+    KEYS = ("open.row", "run.now", "run.options", "face.next", "sort.next", "measure.next", "find.filter", "out.export", "slot.next", "job.cancel")  # fmt: skip
     FACES = _FACES
-    KEPT = ("face", "sort")
+    SETS = ("time", "work")
+    KEPT = ("face", "sort", "reverse", "column_set", "query_text")
     DEFAULT_CSS = "ProfileView #where { width: 46; } ProfileView #memory { height: 4; }"
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.options = Measuring()
-        self.rows: list[TimeRow] = []
+        self.timed: list[TimeRow] = []  # every node
+        self.rows: list[TimeRow] = []  # those that the query lets through
+        self.query_text, self.reverse = "", False
         self.running: list[float] = []
         self.groups: list[TimeGroup] = []
         self.critical: Critical | None = None
@@ -89,7 +94,14 @@ class ProfileView(View):
     def fill(self) -> None:
         bench, profile = self.owb.bench, self.result()
         assert bench is not None
-        self.rows, self.groups, self.critical, self.on_path, self.both = [], [], None, frozenset(), False
+        self.timed, self.rows, self.groups, self.critical, self.on_path, self.both = (
+            [],
+            [],
+            [],
+            None,
+            frozenset(),
+            False,
+        )
         if profile is None:
             self._show()
             self.say(f"no profile of {bench.shown} yet: r runs it {self.options.runs} times in {self.options.engine}, R changes that")  # fmt: skip
@@ -103,30 +115,43 @@ class ProfileView(View):
                 return time_rows(profile, lookup, bench.lookup("A"), bench.lineup()), bench.critical()
             return time_rows(profile, lookup), None if self.old else bench.critical()
 
-        self.rows = [TimeRow(n, None, 0, None) for n in profile.nodes]
+        self.timed = [TimeRow(n, None, 0, None) for n in profile.nodes]
         self._arrange()
         self.owb.bridge.run("path", "lining times up", work, lambda found: self._lined_up(found, both), quiet=True)
 
     def _lined_up(self, found: tuple[list[TimeRow], Critical | None], both: bool) -> None:
-        self.rows, self.critical = found
+        self.timed, self.critical = found
         self.on_path = frozenset(self.critical.path) if self.critical is not None else frozenset()
         self.both = both
         self._arrange()
 
     def _arrange(self) -> None:
         if self.sort == "time":
-            self.rows.sort(key=lambda r: -r.node.median_ns)
+            self.timed.sort(key=lambda r: -r.node.median_ns)
         elif self.sort == "order":
-            self.rows.sort(key=lambda r: r.node.index)
+            self.timed.sort(key=lambda r: r.node.index)
         else:
-            self.rows.sort(key=lambda r: -abs(r.node.median_ns - (r.before_ns if r.before_ns is not None else r.node.median_ns)))  # fmt: skip
-        total, so_far, self.running = sum(r.node.median_ns for r in self.rows) or 1, 0.0, []
+            self.timed.sort(key=lambda r: -abs(r.node.median_ns - (r.before_ns if r.before_ns is not None else r.node.median_ns)))  # fmt: skip
+        if self.reverse:
+            self.timed.reverse()
+        self.rows = [r for r in self.timed if self.lets_through(r.node.name or f"{r.node.op}#{r.node.index}", r.node.op)]  # fmt: skip
+        total, so_far, self.running = sum(r.node.median_ns for r in self.timed) or 1, 0.0, []
         for row in self.rows:
             so_far += row.node.median_ns
             self.running.append(so_far / total)
         profile = self.result()
         if profile is not None and self.face:
-            self.groups = groups(profile, _FACES[self.face], self.before() if self.both else None)
+            found = groups(profile, _FACES[self.face], self.before() if self.both else None)
+            self.groups = [g for g in found if self.lets_through(g.title)]
+        self._show()
+
+    def refill(self) -> None:
+        self._arrange()
+
+    def hits(self) -> str:
+        return shown_of(len(self.rows), len(self.timed), "node") if not self.face else f"{len(self.groups):,} {_FACES[self.face]}s"  # fmt: skip
+
+    def columns_changed(self) -> None:
         self._show()
 
     def _show(self) -> None:
@@ -137,7 +162,9 @@ class ProfileView(View):
         if profile is None:
             pane.rule.name_pane(f"Profile of {shown}", "nothing measured")
         else:
-            count = f"{len(self.groups):,} {_FACES[self.face]}s" if self.face else f"{len(self.rows):,} nodes · {self.sort}{' ↓' if self.sort != 'order' else ''}"  # fmt: skip
+            arrow = "" if self.sort == "order" and not self.reverse else " ↑" if self.reverse else " ↓"
+            nodes = self.hits() if self.query_text else counted(len(self.rows), "node")
+            count = f"{len(self.groups):,} {_FACES[self.face]}s" if self.face else f"{nodes} · {self.sort}{arrow}"
             pane.rule.name_pane(f"≀ Profile of {self.old}, not of {shown}" if self.old else f"Profile of {shown}", ("r measures again · " if self.old else "") + count)  # fmt: skip
         rows = self.query_one(Rows)
         rows.show(len(self.groups) if self.face else len(self.rows), self._group_row if self.face else self._row)
@@ -154,6 +181,8 @@ class ProfileView(View):
         if self.face:
             both = (Column(f"A {unit}", 9, right=True, rank=2), Column("change", 9, right=True)) if self.both else ()
             return (Column(_FACES[self.face], 0, keep="end"), Column("nodes", 7, right=True, rank=3), Column(ms, 9, right=True), *both, Column("%", 6, right=True), Column("", 20, rank=1))  # fmt: skip
+        if self.SETS[self.column_set % 2] == "work":
+            return _work_columns(ms)
         left = (Column("", 1), Column("node", 0, keep="end"), Column("operator", 12, rank=4), Column("output", 16, right=True, rank=5), Column(ms, 8, right=True), Column("p95", 7, right=True, rank=6), Column("%", 5, right=True), Column("cum %", 6, right=True, rank=3))  # fmt: skip
         if self.both:
             return (*left, Column("", 1), Column("from", 4, right=True, rank=2), Column(f"A {unit}", 8, right=True, rank=1), Column("change", 9, right=True))  # fmt: skip
@@ -171,6 +200,8 @@ class ProfileView(View):
             (f"{100 * node.share:.1f}", text), (f"{100 * self.running[row]:.1f}", "dim"),
         ]  # fmt: skip
         mark: Span = (HEAT_GLYPHS[heat], f"heat.{heat}")
+        if self.SETS[self.column_set % 2] == "work":
+            return columns.row(self._columns(), [*cells[:5], cells[6], mark, *_work(node)], width)
         if self.both:
             change = here.change
             quiet = change is not None and abs(change) < self._noise()
@@ -277,12 +308,16 @@ class ProfileView(View):
         job = self.owb.bridge.jobs.get("profile")
         if action_id == "run.now" and job is not None:
             return f"already running, {job.progress[0]} of {job.progress[1]}: ctrl+c stops it"
-        if action_id in ("open.row", "copy.name", "out.export") and not (self.rows or self.groups):
+        if action_id in ("open.row", "copy.name", "out.export", "measure.next", "find.filter") and not self.timed:
             return "nothing measured yet: r runs"
+        if action_id in ("open.row", "copy.name") and not (self.groups if self.face else self.rows):
+            return "nothing matches: esc clears the filter"
+        if action_id in ("measure.next", "measure.choose") and self.face:
+            return f"times by {_FACES[self.face]} have one set of columns: t goes back to the nodes"
         return ""
 
     def footer(self) -> list[tuple[str, str, bool]]:
-        named = {"run.now": "run again" if self.rows else "run", "face.next": f"by {_FACES[(self.face + 1) % 3]}", "sort.next": "sort", "out.export": "export trace", "open.row": "node in Graph", "run.options": "options"}  # fmt: skip
+        named = {"run.now": "run again" if self.timed else "run", "face.next": f"by {_FACES[(self.face + 1) % 3]}", "sort.next": "sort", "out.export": "export trace", "measure.next": "columns", "open.row": "node in Graph", "run.options": "options"}  # fmt: skip
         keys = [k for k in self.KEYS if k != "job.cancel" or "profile" in self.owb.bridge.jobs]
         return [(a, named.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in keys]
 
@@ -299,7 +334,9 @@ class ProfileView(View):
         def done(results: list[Profile]) -> None:
             self.owb.state_changed()
             last = results[-1]
-            self.owb.toasts.done(f"profiled {' and '.join(slots)}: {units.duration(last.sum_ns)}, {last.runs} runs")
+            self.owb.toasts.done(
+                f"profiled {' and '.join(slots)}: {units.duration(last.sum_ns)}, {counted(last.runs, 'run')}"
+            )
             self.say(summary(last))
 
         self.owb.bridge.run("profile", f"measuring {' and '.join(slots)} in {o.engine}", work, done)
@@ -325,6 +362,10 @@ class ProfileView(View):
 
     def do_face_next(self) -> None:
         self.face = (self.face + 1) % 3
+        self._arrange()
+
+    def do_sort_reverse(self) -> None:
+        self.reverse = not self.reverse
         self._arrange()
 
     def do_sort_next(self) -> None:
@@ -366,13 +407,41 @@ class ProfileView(View):
     def copy_command(self) -> str:
         o = self.options
         dims = "".join(f" --dim {k}={v}" for k, v in o.dims) + (f" --inputs {o.inputs}" if o.inputs else "")
-        return f"owb profile {self.owb.path} --engine {o.engine} --runs {o.runs} --threads {o.threads}{dims}"
+        return f"owb profile {self.shown_file()} --engine {o.engine} --runs {o.runs} --threads {o.threads}{dims}"
+
+    def copy_python(self) -> str:
+        o = self.options
+        return f"wb.profile({self.shown_model()}, runs={o.runs}, engine={o.engine!r}, threads={o.threads})"
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        row = self.query_one(Rows).cursor
+        if self.face:
+            return (self.groups[row], "group") if self.groups else None
+        return (self.rows[row].node, "node time") if self.rows else None
+
+
+def _work_columns(ms: str) -> tuple[Column, ...]:
+    """What a node does, beside what it takes."""
+    return (
+        Column("", 1), Column("node", 0, keep="end"), Column("operator", 12, rank=6), Column("output", 16, right=True, rank=7), Column(ms, 8, right=True), Column("%", 5, right=True, rank=1), Column("", 1),
+        Column("MACs", 8, right=True), Column("read", 8, right=True, rank=3), Column("written", 8, right=True, rank=4), Column("GB/s", 6, right=True, rank=2), Column("live", 8, right=True, rank=8), Column("kernel", 9, rank=5), Column("limit", 8, rank=9),
+    )  # fmt: skip
+
+
+def _work(node: NodeTime) -> list[Span]:
+    moved = None if node.bytes_read is None or node.bytes_written is None else node.bytes_read + node.bytes_written
+    rate = f"{moved / node.median_ns:.1f}" if moved is not None and node.median_ns else "–"
+    sizes = ["–" if size is None else units.size(size) for size in (node.bytes_read, node.bytes_written)]
+    return [
+        (units.count(node.macs or None), "fg"), (sizes[0], "dim"), (sizes[1], "dim"), (rate, "fg"), (units.size(node.live_bytes), "dim"),
+        (node.kernel + ("*" if node.shared else ""), "dim"), (node.roofline or "–", "dim"),
+    ]  # fmt: skip
 
 
 def summary(profile: Profile) -> str:
     """What was measured, in a line."""
     busy = "" if profile.noise.quiet else "  noisy: other work is running"
-    return f"{len(profile.nodes):,} nodes, sum {units.duration(profile.sum_ns)}, wall {units.duration(profile.wall_ns)}, median of {profile.runs} runs, {profile.engine} ×{profile.threads}.{busy}"
+    return f"{counted(len(profile.nodes), 'node')}, sum {units.duration(profile.sum_ns)}, wall {units.duration(profile.wall_ns)}, median of {counted(profile.runs, 'run')}, {profile.engine} ×{profile.threads}.{busy}"
 
 
 def _shape(shapes: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import textwrap
 from typing import Any
 
@@ -16,7 +17,7 @@ from tui.columns import Column
 from tui.dialogs.scheme import Scheme, SchemeDialog
 from tui.glyphs import bar
 from tui.line import Line, Span, fit, section
-from tui.numbers import decibels, number
+from tui.numbers import counted, decibels, number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.steps import checked
 from tui.views.view import Pane, View
@@ -81,7 +82,7 @@ class QuantizeView(View):
 
     def _show(self) -> None:
         nodes = self.found.nodes if self.found is not None else ()
-        detail = f"{len(nodes)} nodes · worst first" if self.found is not None else "not ranked yet"
+        detail = f"{counted(len(nodes), 'node')} · worst first" if self.found is not None else "not ranked yet"
         self.query_one("#plan", Pane).rule.name_pane("Sensitivity", detail)
         self.query_one(Rows).show(len(nodes), self._row)
         self.query_one("#tried", Pane).rule.name_pane("What if", f"kept float {len(self.kept)} of {len(nodes)}" if nodes else "")  # fmt: skip
@@ -245,7 +246,9 @@ class QuantizeView(View):
                     f"the preset {scheme.preset} takes no node: space takes one all the same, R chooses full", "warn"
                 )
                 return
-            self.owb.toasts.done(f"{len(found.nodes)} nodes ranked: all in 8 bits gives {decibels(found.all_db)}")
+            self.owb.toasts.done(
+                f"{counted(len(found.nodes), 'node')} ranked: all in 8 bits gives {decibels(found.all_db)}"
+            )
             self.say(self.sentence())
             self._try()
 
@@ -313,7 +316,7 @@ class QuantizeView(View):
         plan = what_if(self.found, self.kept)
         report = self.result.report if self.result is not None else None
         worst = f"{decibels(min(o.sqnr_db for o in report.outputs))} at the worst output, measured" if report is not None and report.outputs else f"≈ {decibels(plan.sqnr_db)}, measured when it is applied"  # fmt: skip
-        lines = [f"{len(self.found.nodes) - plan.kept} nodes in 8 bits, {plan.kept} kept float", worst]
+        lines = [f"{counted(len(self.found.nodes) - plan.kept, 'node')} in 8 bits, {plan.kept} kept float", worst]
         self.app.push_screen(ConfirmDialog("Quantize B", lines, "applies the plan as a step"), lambda yes: self._apply() if yes else None)  # fmt: skip
 
     def _apply(self) -> None:
@@ -327,9 +330,11 @@ class QuantizeView(View):
         assert bench is not None
         step: Step = bench.keep_quantized(result, **self._options())
         self.owb.state_changed()
-        self.say(f"step {step.info.number}: {len(result.report.nodes)} nodes in 8 bits; z undoes, 7 r compares")
+        self.say(
+            f"step {step.info.number}: {counted(len(result.report.nodes), 'node')} in 8 bits; z undoes, 7 r compares"
+        )
         self.owb.toasts.done(
-            f"quantized: {len(result.report.nodes)} nodes in 8 bits, {checked(result.report)}   z undoes"
+            f"quantized: {counted(len(result.report.nodes), 'node')} in 8 bits, {checked(result.report)}   z undoes"
         )
 
     def do_explain_open(self) -> None:
@@ -348,7 +353,7 @@ class QuantizeView(View):
         found = self.found
         if found is None:
             return ""
-        return f"all int8: {decibels(found.all_db)} at the worst output, {len(found.nodes)} nodes one by one in {found.seconds:.1f} s; = keeps just enough float for {self.scheme.target_db:.0f} dB"
+        return f"all int8: {decibels(found.all_db)} at the worst output, {counted(len(found.nodes), 'node')} one by one in {found.seconds:.1f} s; = keeps just enough float for {self.scheme.target_db:.0f} dB"
 
     def copy_text(self) -> str:
         node = self.current()
@@ -356,8 +361,17 @@ class QuantizeView(View):
 
     def copy_command(self) -> str:
         options = self._options() if self.found is not None else self.scheme.options()
-        words = "".join(f" --{k} {','.join(v) if isinstance(v, list) else v}" for k, v in options.items())
-        return f"owb quantize {self.owb.path}{words} -o int8.onnx"
+        words = "".join(f" --{k} {shlex.quote(','.join(v) if isinstance(v, list) else str(v))}" for k, v in options.items())  # fmt: skip
+        return f"owb quantize {self.shown_file()}{words} -o int8.onnx"
+
+    def copy_python(self) -> str:
+        options = self._options() if self.found is not None else self.scheme.options()
+        given = "".join(f", {k}={v!r}" for k, v in options.items())
+        return f"wb.quantize({self.shown_model()}, 'static'{given}).model"
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        node = self.current()
+        return (node, "sensitivity") if node is not None else None
 
 
 def _wrapped(label: str, text: str, width: int) -> list[Line]:

@@ -7,7 +7,7 @@ from typing import Any
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span, section
-from tui.numbers import decibels, number, signed
+from tui.numbers import counted, decibels, number, signed
 from tui.widgets.rows import Rows
 from workbench.bench import Bench
 from workbench.history import Step
@@ -88,7 +88,7 @@ def checked(report: Any) -> str:
     if check.scope == "none":
         return display_name(f"not verified: {check.reason}")
     worst = "equal bits" if not check.worst else f"max err {number(check.worst, '.0e')} of range"
-    return worst if check.scope == "whole" else f"{worst}, {check.regions} of {check.of} places"
+    return worst if check.scope == "whole" else f"{worst}, {check.regions} of {counted(check.of, 'place')}"
 
 
 def now(bench: Bench) -> list[Line]:

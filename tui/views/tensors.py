@@ -1,7 +1,8 @@
-"""3 Tensors: the weights and what values they hold; statistics are computed for rows on screen first."""
+"""3 Tensors: the weights, the values computed on the way, and what numbers they hold; rows on screen are looked at first."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from textual.app import ComposeResult
@@ -11,25 +12,27 @@ from exec.ir import Constant
 from exec.metrics import Difference
 from tui import columns
 from tui.columns import Column
-from tui.line import Line, fit, section
-from tui.numbers import decibels, number, pointed
-from tui.theme import HEAT_GLYPHS, heat_of_sqnr
+from tui.line import Line
+from tui.numbers import counted, decibels, number
+from tui.views import tensorrows
+from tui.views.columnsets import ColumnSets
+from tui.views.filtered import Filtered, shown_of
 from tui.views.nodelist import SIGNS
-from tui.views.view import Pane, View
-from tui.widgets.filterbar import FilterBar
+from tui.views.tensormarks import TensorMarks
+from tui.views.tensorpage import beside, page, scale_lines
+from tui.views.tensorrows import TensorEntry
+from tui.views.view import Pane
 from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
+from workbench.activations import activations
+from workbench.lookup import Lookup
 from workbench.render import units
-from workbench.render.showing import histogram_text
 from workbench.render.text import display_name
+from workbench.symbols import Symbols
 from workbench.tensors import TensorRow, TensorStats, tensor_rows, tensor_stats
-from workbench.weightpairs import Pair, pair_up, scaled, weight_difference
+from workbench.weightpairs import Pair, pair_up, weight_difference
 
-_COLUMNS = (
-    Column("name", 0, keep="end"), Column("dtype", 8, rank=4), Column("shape", 16, right=True, rank=2), Column("size", 9, right=True, rank=1),
-    Column("min", 9, right=True, rank=3), Column("max", 9, right=True, rank=3), Column("histogram", 24, rank=5), Column("int8", 8, right=True), Column("", 1),
-)  # fmt: skip
 _BOTH = (
     Column("", 1), Column("name", 0, keep="end"), Column("shape", 14, right=True, rank=2), Column("A", 8, rank=4), Column("B", 8, rank=4),
     Column("A size", 8, right=True, rank=3), Column("B size", 8, right=True, rank=1), Column("SQNR", 8, right=True), Column("max diff", 8, right=True, rank=5),
@@ -38,23 +41,26 @@ _AHEAD = 40
 _SORTS = ("size", "order", "name")
 
 
-class TensorsView(View):
-    """What the weights are: range, histogram, and the noise int8 would add.
+class TensorsView(TensorMarks, ColumnSets, Filtered):
+    """What the weights are and what is computed with them: range, histogram, and the noise int8 would add.
 
-    Shows    `TensorRow` of every weight, `TensorStats` of those looked at; in A→B what became of A's, and how far the values are apart
-    Sends    nothing; statistics are asked for in the background
+    Shows    weights with the `TensorStats` of those looked at, values as one run computed them; in A→B what became of A's weights
+    Sends    Activations on r; statistics of weights are asked for in the background
+    Empty    says that no weight matches, or which key computes the values
     """
 
     TITLE = "Tensors"
-    KEYS = ("open.row", "find.filter", "sort.next", "sort.reverse", "jump.reader", "out.export", "copy.name", "copy.as")
-    LABELS = {"open.row": "values", "sort.next": "sort", "jump.reader": "node", "out.export": "save .npy"}
-    KEPT = ("query_text", "sort", "reverse")
+    FACES = ("weights", "activations", "all")
+    SETS = tensorrows.SETS
+    LABELS = {"open.row": "values", "sort.next": "sort", "jump.reader": "readers", "jump.producer": "maker", "measure.next": "columns", "mark.alike": "same shape", "run.now": "compute"}  # fmt: skip
+    KEYS = ("open.row", "find.filter", "sort.next", "face.next", "measure.next", "mark.alike", "jump.reader", "out.export", "copy.name", "copy.as")  # fmt: skip
+    COMPUTED_KEYS = ("open.row", "run.now", "find.filter", "sort.next", "face.next", "measure.next", "mark.alike", "jump.producer", "jump.reader", "out.export")  # fmt: skip
+    KEPT = ("query_text", "sort", "reverse", "face", "column_set")
     DEFAULT_CSS = "TensorsView #tensor { width: 48; }"
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.all: list[TensorRow] = []
-        self.weights: list[Constant] = []
+        self.all: list[TensorEntry] = []
         self.rows: list[int] = []
         self.stats: dict[int, TensorStats | str | None] = {}
         self.query_text, self.sort, self.reverse = "", 0, False
@@ -62,54 +68,99 @@ class TensorsView(View):
         self.old_weights: list[Constant] = []
         self.pairs: list[Pair] = []  # empty where one model is shown
         self.apart: dict[int, Difference | str] = {}
+        self.symbols = Symbols()
 
     def compose(self) -> ComposeResult:
         yield Pane("Tensors", Heads(self._columns), Rows(id="tensor-rows"), id="tensors-pane")
         yield Seam("tensors-pane").add_class("side")
         yield Pane("Tensor", Text(id="tensor-text"), id="tensor").add_class("side")
 
+    # ── filling ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def computes(self) -> bool:
+        """Whether values that nodes make stand in the list."""
+        return self.FACES[self.face] != "weights"
+
     def fill(self) -> None:
         bench = self.owb.bench
         assert bench is not None
-        both = bench.shown == "A→B" and not bench.same
-        self.all, self.weights = tensor_rows(bench.model("B") if both else bench.current())
+        both = bench.shown == "A→B" and not bench.same and not self.computes
+        rows, weights = tensor_rows(bench.model("B") if both else bench.current())
         self.before, self.old_weights = tensor_rows(bench.model("A")) if both else ([], [])
-        self.pairs = pair_up(self.old_weights, self.weights) if both else []
+        self.pairs = pair_up(self.old_weights, weights) if both else []
         gone = [p.before for p in self.pairs if p.after is None and p.before is not None]
-        self.all += [self.before[k] for k in gone]
-        self.weights += [self.old_weights[k] for k in gone]
-        self.stats, self.apart = {}, {}
+        rows += [self.before[k] for k in gone]
+        weights += [self.old_weights[k] for k in gone]
+        face = self.FACES[self.face]
+        self.all = [tensorrows.of_weight(r, w) for r, w in zip(rows, weights, strict=True)] if face != "activations" else []  # fmt: skip
+        self.stats, self.apart, self.symbols = {}, {}, Symbols(bench.current())
+        self.marks.clear()
         self.query_one(Heads).refresh()
-        self._show()
+        self.refill()
+        if self.computes:
+            self.owb.bridge.run("values", "reading names", lambda p, c: bench.lookup(), self._named, quiet=True)
+
+    def _named(self, lookup: Lookup) -> None:
+        """Names of computed values are there, and what a run found of them if there was one."""
+        bench = self.owb.bench
+        if bench is None or not self.computes or lookup.model is not bench.current():
+            return
+        known = bench.results.activations.get(bench.key(), {})
+        self.all = [e for e in self.all if e.maker is None]
+        for row in activations(lookup):
+            done = known.get(row.name)
+            if done is not None:
+                self.stats[len(self.all)] = done.stats
+            self.all.append(tensorrows.of_activation(row, done))
+        self.refill()
+
+    def learnt(self) -> None:
+        """Shapes have come."""
+        bench = self.owb.bench
+        ready = bench.results.lookups.get(bench.key()) if bench is not None else None
+        if self.computes and ready is not None and ready.known is not None:
+            self._named(ready)
 
     def _columns(self) -> tuple[Column, ...]:
-        return _BOTH if self.pairs else _COLUMNS
+        return _BOTH if self.pairs else tensorrows.titles(self.SETS[self.column_set % len(self.SETS)])
 
-    def _show(self) -> None:
-        words = self.query_text.lower().split()
+    def columns_changed(self) -> None:
+        self.query_one(Heads).refresh()
+        self.query_one(Rows).refresh()
+
+    def refill(self) -> None:
         self.sort %= len(_SORTS)
-        self.rows = [k for k, row in enumerate(self.all) if all(w in row.name.lower() for w in words)]
+        self.rows = [k for k, row in enumerate(self.all) if self.lets_through(row.name)]
         if _SORTS[self.sort] == "size":
-            self.rows.sort(key=lambda k: -self.all[k].weight_bytes)
+            self.rows.sort(key=lambda k: -(self.all[k].value_bytes or 0))
         elif _SORTS[self.sort] == "name":
             self.rows.sort(key=lambda k: self.all[k].name)
         if self.reverse:
             self.rows.reverse()
-        rows = self.query_one(Rows)
-        rows.show(len(self.rows), self._row)
-        self.query_one("#tensors-pane", Pane).rule.name_pane(
-            "Tensors A→B" if self.pairs else "Tensors", f"{len(self.rows):,} of {len(self.all):,} · {_SORTS[self.sort]}"
-        )
+        self.query_one(Rows).show(len(self.rows), self._row)
+        self.show_marks()
         self._ask()
         self._detail()
+        self.owb.refresh_footer()
+
+    def show_marks(self) -> None:
+        name = "Tensors A→B" if self.pairs else {"weights": "Tensors", "activations": "Activations", "all": "Weights and activations"}[self.FACES[self.face]]  # fmt: skip
+        marked = f"{len(self.marks)} marked · " if self.marks else ""
+        order = _SORTS[self.sort] + (" ↑" if self.reverse else "")
+        self.query_one("#tensors-pane", Pane).rule.name_pane(name, f"{marked}{len(self.rows):,} of {len(self.all):,} · {order}")  # fmt: skip
+        self.query_one(Rows).refresh()
+
+    def hits(self) -> str:
+        return shown_of(len(self.rows), len(self.all), "tensor")
 
     def _ask(self) -> None:
-        """Compute statistics of the rows on screen and a few beyond, those that are not known yet."""
+        """Compute statistics of the weights on screen and a few beyond, those that are not known yet."""
         rows = self.query_one(Rows)
         top = rows.scroll_offset.y
         near = self.rows[top : top + rows.size.height + _AHEAD]
-        wanted = [(k, self.weights[k]) for k in near if k not in self.stats]
-        two = [(k, self.old_weights[o], self.weights[k]) for k in near if k not in self.apart and (o := self._partner(k)) is not None]  # fmt: skip
+        wanted = [(k, w) for k in near if k not in self.stats and (w := self.all[k].weight) is not None]
+        two = [(k, self.old_weights[o], w) for k in near if k not in self.apart and (o := self._partner(k)) is not None and (w := self.all[k].weight) is not None]  # fmt: skip
 
         def work(progress: Any, cancel: Any) -> tuple[dict[int, TensorStats | str | None], dict[int, Difference | str]]:
             return statistics(wanted, cancel), differences(two, cancel)
@@ -122,6 +173,8 @@ class TensorsView(View):
         self.apart.update(found[1])
         self.query_one(Rows).refresh()
         self._detail()
+
+    # ── rows ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _partner(self, k: int) -> int | None:
         """A's row for one of B's; None where only one of them has it."""
@@ -140,12 +193,14 @@ class TensorsView(View):
     def _pair_row(self, k: int, width: int) -> Line:
         sign, apart, old = self._sign(k), self.apart.get(k), self._partner(k)
         here, gone = self.all[k], sign == "−"
-        before = here if gone else self.before[old] if old is not None else None
+        size = units.size(here.value_bytes or 0)
         known = isinstance(apart, Difference) and not apart.note
+        was = (here.dtype, size) if gone else ("", "")
+        if old is not None:
+            was = (self.before[old].dtype, units.size(self.before[old].weight_bytes))
         cells: list[Any] = [
-            (sign, SIGNS.get(sign, "dim")), (display_name(here.name), "dim" if gone else "fg"), (units.shape(here.shape), "dim"),
-            (before.dtype if before is not None else "", "slot.a"), ("" if gone else here.dtype, "slot.b"),
-            (units.size(before.weight_bytes) if before is not None else "", "fg"), ("" if gone else units.size(here.weight_bytes), "fg"),
+            ("●", "focus") if k in self.marks else (sign, SIGNS.get(sign, "dim")), (display_name(here.name), "dim" if gone else "fg"), (units.shape(here.shape), "dim"),
+            (was[0], "slot.a"), ("" if gone else here.dtype, "slot.b"), (was[1], "fg"), ("" if gone else size, "fg"),
             (decibels(apart.sqnr_db) if known else "", "fg"), (number(apart.max_abs, ".1e") if known and not apart.equal else "", "dim"),  # type: ignore[union-attr]
         ]  # fmt: skip
         return columns.row(_BOTH, cells, width)
@@ -154,154 +209,122 @@ class TensorsView(View):
         k = self.rows[row]
         if self.pairs:
             return self._pair_row(k, width)
-        tensor, stats = self.all[k], self.stats.get(k)
+        stats = self.stats.get(k)
         known = stats if isinstance(stats, TensorStats) else None
-        heat = heat_of_sqnr(known.int8_db) if known is not None else None
-        cells: list[Any] = [
-            (display_name(tensor.name), "fg"), (tensor.dtype, "dim"), (units.shape(tensor.shape), "dim"), (units.size(tensor.weight_bytes), "fg"),
-            (pointed(known.min) if known else "", "fg"), (pointed(known.max) if known else "", "fg"),
-            (histogram_text(known.histogram) if known else "", "dim"),
-            (f"{known.int8_db:.1f} dB" if known and known.int8_db is not None and known.int8_db < 999 else "–", "fg"),
-            ("", "dim") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}"),
-        ]  # fmt: skip
-        return columns.row(_COLUMNS, cells, width)
+        return tensorrows.cells(self.all[k], known, self.SETS[self.column_set % len(self.SETS)], self._total(), k in self.marks, self.symbols, width)  # fmt: skip
+
+    def _total(self) -> int:
+        return sum(e.value_bytes or 0 for e in self.all)
 
     def _detail(self) -> None:
         self.query_one("#tensor-text", Text).show(self._lines)
 
     def _lines(self, width: int) -> list[Line]:
-        if not self.rows:
-            return [[(" no weight here", "dim")]]
-        k = self.rows[self.query_one(Rows).cursor]
-        tensor, stats = self.all[k], self.stats.get(k)
-        out: list[Line] = [
-            [(" " + display_name(tensor.name), "strong")],
-            [(f" {units.shape(tensor.shape)}   {tensor.dtype}   {units.size(tensor.weight_bytes)}", "fg")],
-            section(" read by"),
-            *([(" ▸ " + display_name(name), "fg")] for name in tensor.readers[:8]),
-            section(" values"),
-        ]
-        if isinstance(stats, str):
-            out.append([(" " + display_name(stats), "warn")])
-        elif stats is None:
-            out.append([(" reading …" if k not in self.stats else " no statistics for this type", "dim")])
-        else:
-            facts = [
-                ("min", number(stats.min)), ("max", number(stats.max)), ("mean", number(stats.mean)), ("std", number(stats.std)),
-                ("zeros", f"{stats.zeros:,}"), ("NaN ∞", f"{stats.nonfinite:,}"),
-                ("int8", f"{decibels(stats.int8_db)} with one scale"), ("", f"{decibels(stats.channel_db)} with one a row"),
-            ]  # fmt: skip
-            out += [[(f" {fit(label, 8)}", "dim"), (text, "fg")] for label, text in facts]
-            out += [section(" histogram"), [(" " + histogram_text(stats.histogram), "fg")]]
-        return [*out, *self._scale(k), *self._beside(k)]
-
-    def _scale(self, k: int) -> list[Line]:
-        """Scale and zero point of a weight that is stored as integers."""
-        how = scaled(self.weights[k])
-        if how is None:
-            return []
-
-        def span(values: Any) -> str:
-            low, high = number(float(values.min())), number(float(values.max()))
-            return low if low == high else f"{low} … {high}"
-
-        per = f"one for each of {how.scale.size:,} along axis {how.axis}" if how.axis is not None else "one for all"
-        if how.block:
-            per = f"one for {how.block} elements along axis {how.axis}"
-        return [
-            section(" quantized"),
-            [(f" {fit('scale', 8)}", "dim"), (span(how.scale), "fg")], [(f" {fit('', 8)}", "dim"), (per, "dim")],
-            [(f" {fit('zero', 8)}", "dim"), (span(how.zero_point) if how.zero_point is not None else "0", "fg")],
-        ]  # fmt: skip
-
-    def _beside(self, k: int) -> list[Line]:
-        """What it was in A."""
-        if not self.pairs:
-            return []
-        old, apart = self._partner(k), self.apart.get(k)
-        out: list[Line] = [section(" A and B")]
-        if old is None:
-            return [*out, [(" gone from B" if self._sign(k) == "−" else " only in B", "fg")]]
-        row = self.before[old]
-        out.append([(" A ", "slot.a"), (display_name(row.name), "fg")])
-        out.append([(f"   {units.shape(row.shape)}   {row.dtype}   {units.size(row.weight_bytes)}", "dim")])
-        if isinstance(apart, str):
-            out.append([(" " + display_name(apart), "warn")])
-        elif apart is not None and apart.note:
-            out.append([(" " + display_name(apart.note), "warn")])
-        elif apart is not None:
-            same = "equal values" if apart.equal else f"{decibels(apart.sqnr_db)}   max difference {number(apart.max_abs, '.3g')}"  # fmt: skip
-            out.append([(" B ", "slot.b"), (same, "fg")])
-            if not apart.equal and row.dtype == self.all[k].dtype:
-                out.append([(" a rule put other numbers into it: 7 tells", "dim")])
-                out.append([(" whether the outputs agree", "dim")])
+        k = self.at()
+        if k is None:
+            return [[(" " + self._empty(), "dim")]]
+        entry, stats = self.all[k], self.stats.get(k)
+        waiting = "reading …" if k not in self.stats else "no statistics for this type"
+        if entry.maker is not None and k not in self.stats:
+            waiting = "not computed yet: r runs the model once"
+        out = [*page(entry, stats, waiting, self.symbols, self.maker_name(entry)), *scale_lines(entry.weight)]
+        if self.pairs:
+            old = self._partner(k)
+            out += beside(self._sign(k), None if old is None else self.before[old], entry.dtype, self.apart.get(k))
         return out
+
+    def _empty(self) -> str:
+        if self.query_text:
+            return "no tensor matches: esc clears the filter"
+        return "this model computes nothing" if self.computes else "this model has no weights: t shows what it computes"
+
+    def at(self) -> int | None:
+        return self.rows[self.query_one(Rows).cursor] if self.rows else None
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         self._ask()
         self._detail()
+        self.owb.refresh_footer()
 
-    def on_rows_opened(self, message: Rows.Opened) -> None:
-        from tui.dialogs.slice import SliceDialog
+    # ── actions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-        k = self.rows[message.row]
-        self.app.push_screen(SliceDialog(self.all[k].name, self.weights[k]))
+    def footer(self) -> list[tuple[str, str, bool]]:
+        keys = self.COMPUTED_KEYS if self.computes else self.KEYS
+        labels = {**self.LABELS, "face.next": self.FACES[(self.face + 1) % 3], "out.export": f"save {len(self.marks)} .npz" if self.marks else "save .npy"}  # fmt: skip
+        return [(a, labels.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in keys]
 
-    def do_out_export(self) -> None:
-        import numpy as np
+    def why_not(self, action_id: str) -> str:
+        k, bench = self.at(), self.owb.bench
+        if action_id == "run.now":
+            if not self.computes:
+                return "the statistics of weights come by themselves; t shows what is computed with them"
+            if "activations" in self.owb.bridge.jobs:
+                return "already running: ctrl+c stops it"
+            if bench is not None and bench.key() in bench.results.activations:
+                return "computed already: the same inputs would give the same values"
+        if action_id in ("open.row", "out.export", "copy.name", "copy.as", "mark.toggle", "mark.range", "mark.alike") and k is None:  # fmt: skip
+            return self._empty()
+        if action_id == "jump.producer" and (k is None or self.all[k].maker is None):
+            return "an initializer: nothing makes it"
+        if action_id == "jump.reader" and (k is None or not self.all[k].readers):
+            return "nothing reads it"
+        if action_id == "measure.next" and self.pairs:
+            return "A→B has one set of columns: b shows A or B"
+        return ""
 
-        from tui.dialogs.export import ask_path
+    def do_run_now(self) -> None:
+        bench = self.owb.bench
+        assert bench is not None
 
-        k = self.rows[self.query_one(Rows).cursor]
-        name, weight = self.all[k].name, self.weights[k]
-        plain = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)[-60:] or "tensor"
-        ask_path(
-            self.owb,
-            "Save values",
-            f"{name}: {units.shape(self.all[k].shape)} {self.all[k].dtype}",
-            self.owb.path.with_name(f"{plain}.npy"),
-            lambda target: np.save(target, np.asarray(weight.values)),
-        )
+        def done(found: Any) -> None:
+            self.stale = True
+            if self.owb.current == self.id:
+                self.arrived()
+            self.say(f"{counted(len(found), 'value')} of one run on generated inputs")
+
+        self.owb.bridge.run("activations", "computing every value", bench.activations, done)
+        self.owb.refresh_footer()
+
+    def do_face_next(self) -> None:
+        self.face = (self.face + 1) % len(self.FACES)
+        self.fill()
+        self.owb.refresh_frame()
 
     def do_sort_reverse(self) -> None:
         self.reverse = not self.reverse
-        self._show()
-
-    def why_not(self, action_id: str) -> str:
-        if action_id in ("open.row", "out.export", "copy.name") and not self.rows:
-            return "no weight here: esc clears the filter" if self.query_text else "this model has no weights"
-        if action_id == "jump.reader" and (
-            not self.rows or not self.all[self.rows[self.query_one(Rows).cursor]].readers
-        ):
-            return "nothing reads it"
-        return ""
-
-    def do_jump_reader(self) -> None:
-        self.owb.show_node_named(self.all[self.rows[self.query_one(Rows).cursor]].readers[0])
-
-    def do_find_filter(self) -> None:
-        self.app.query_one(FilterBar).open(self.query_text)
-
-    def on_filter(self, query: str) -> None:
-        self.query_text = query
-        self._show()
+        self.refill()
 
     def do_sort_next(self) -> None:
         self.sort = (self.sort + 1) % len(_SORTS)
-        self._show()
+        self.refill()
 
     def sentence(self) -> str:
         if self.pairs:
             both = sum(p.before is not None and p.after is not None for p in self.pairs)
             new, gone = sum(p.before is None for p in self.pairs), sum(p.after is None for p in self.pairs)
             return f"{both:,} weights in A and B, {new:,} new, {gone:,} gone: SQNR is of B's values as the graph computes with them"
-        return f"{len(self.all):,} weights, {units.size(sum(t.weight_bytes for t in self.all))}: int8 is the noise of rounding to one scale"
+        count = counted(len(self.all), "tensor" if self.computes else "weight")
+        unknown = any(e.value_bytes is None for e in self.all)
+        if unknown:
+            return f"{count}: r runs the model once and looks at every value"
+        return f"{count}, {units.size(self._total())}: int8 is the noise of rounding to one scale"
 
     def copy_text(self) -> str:
-        return self.all[self.rows[self.query_one(Rows).cursor]].name if self.rows else ""
+        k = self.at()
+        return self.all[k].name if k is not None else ""
 
     def copy_command(self) -> str:
-        return f"owb show {self.owb.path} {self.copy_text()!r} --save values.npy"
+        k = self.at()
+        if k is None or self.all[k].weight is None:
+            return ""
+        return f"owb show {self.shown_file()} {shlex.quote(self.copy_text())} --save values.npy"
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        k = self.at()
+        if k is None:
+            return None
+        e = self.all[k]
+        return {"name": e.name, "dtype": e.dtype, "shape": e.shape, "bytes": e.value_bytes, "readers": e.readers, "stats": self.stats.get(k)}, "tensor"  # fmt: skip
 
 
 def differences(wanted: list[tuple[int, Constant, Constant]], cancel: Any) -> dict[int, Difference | str]:

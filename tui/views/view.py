@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -99,7 +100,8 @@ class View(Container):
 
     def footer(self) -> list[tuple[str, str, bool]]:
         """(action, label, enabled) for the footer; the focused pane's own first."""
-        return [(a, self.LABELS.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in self.KEYS]
+        labels = {"copy.name": "copy", "copy.as": "copy as", **self.LABELS}
+        return [(a, labels.get(a, ""), not (self.why_not(a) or self.owb.why_not(a))) for a in self.KEYS]
 
     def bookmarks(self) -> list[tuple[str, NodeId]]:
         """Places to jump to by a capital letter: label and node."""
@@ -131,8 +133,26 @@ class View(Container):
         return ""
 
     def copy_command(self) -> str:
-        """What `Y` copies: the command line that shows the same."""
+        """The command line that shows or does the same; `Y` offers it."""
         return ""
+
+    def copy_python(self) -> str:
+        """The same as a line of Python, after `import workbench as wb`."""
+        return ""
+
+    def copy_data(self) -> tuple[Any, str] | None:
+        """(what is known of it, its kind) for JSON."""
+        return None
+
+    def shown_file(self) -> str:
+        """The file of the state shown, as a shell takes it; steps are in no file before `w`, so B gets the name it would have."""
+        bench = self.owb.bench
+        original = bench is None or bench.number(bench.shown) == 0
+        return shlex.quote(str(self.owb.path) if original else "B.onnx")
+
+    def shown_model(self) -> str:
+        """The state shown as Python loads it."""
+        return f"wb.load({shlex.split(self.shown_file())[0]!r})"
 
     def on_descendant_focus(self) -> None:
         """The focused pane's title takes the accent, the footer its keys."""

@@ -21,6 +21,7 @@ class FilterBar(Container):
     FilterBar { height: 1; layout: horizontal; background: $background; }
     FilterBar Field { width: 50%; display: none; }
     FilterBar.open Field { display: block; }
+    FilterBar Bar { width: 1fr; }
     """
 
     class Changed(Message):

@@ -91,6 +91,7 @@ class Rule(Bar):
 class Seam(Widget):
     """The line between two panes, one cell wide, joined to the rules above and below; drag it to resize the pane on its left."""
 
+    ALLOW_SELECT = False  # it is dragged
     DEFAULT_CSS = "Seam { width: 1; height: 100%; background: $background; }"
 
     def __init__(self, left: str, **kwargs: Any) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from rich.style import Style
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
+from textual.selection import Selection
 from textual.strip import Strip
 
 from tui import line as lines
 from tui.line import Line
 from tui.theme import DARK, Palette
+
+_CHOSEN = Style(reverse=True)
 
 
 class PlainBar(ScrollBarRender):
@@ -70,9 +74,36 @@ class Lines(ScrollView):
         row = self.scroll_offset.y + y
         if not 0 <= row < self.count or width <= 0:
             return Strip.blank(max(width, 0), self.palette.style("fg"))
-        return lines.strip(
+        strip = lines.strip(
             self.draw(row, width), width, self.palette, ground=self.ground(row), ascii_only=self.ascii_only
         )
+        return self._marked(strip, row, width).apply_offsets(0, row)
+
+    def _marked(self, strip: Strip, row: int, width: int) -> Strip:
+        """What the mouse has selected is reversed: that shows without colours, too."""
+        chosen = self.text_selection
+        span = chosen.get_span(row) if chosen is not None else None
+        if span is None:
+            return strip
+        start, end = span[0], width if span[1] < 0 else min(span[1], width)
+        return Strip.join([strip.crop(0, start), strip.crop(start, end).apply_style(_CHOSEN), strip.crop(end, width)])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text, as it stands on the screen."""
+        width = self.scrollable_content_region.width
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self.count - 1
+        out = []
+        for row in range(max(first, 0), min(last, self.count - 1) + 1):
+            span = selection.get_span(row)
+            if span is not None:
+                strip = lines.strip(self.draw(row, width), width, self.palette, ascii_only=self.ascii_only)
+                out.append(strip.crop(span[0], width if span[1] < 0 else span[1]).text.rstrip())
+        return ("\n".join(out), "\n") if out else None
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Another part is selected."""
+        self.refresh()
 
     def ground(self, row: int) -> str:
         """The background token of a line."""
