@@ -39,11 +39,15 @@ class OptimizeResult:
 
 @dataclass(slots=True)
 class Plan:
-    """What to run, and with what: the same for every attempt on one model."""
+    """What to run, and with what: the same for every attempt on one model.
+
+    allowance, limit  bytes the file may grow by at first, and in the end; without a limit, all at once
+    """
 
     stages: list[list[Chosen]]
     target: str
     allowance: int
+    limit: int | None = None
     progress: Progress | None = None
     cancel: Cancel | None = None
 
@@ -59,7 +63,7 @@ class Plan:
         """The pipeline on a copy of `model`."""
         with no_gc():
             copy = model.copy()
-            workspace = Workspace(copy, target=self.target, ledger=Ledger(self.allowance))
+            workspace = Workspace(copy, target=self.target, ledger=Ledger(self.allowance, self.limit))
             pipeline = Pipeline(
                 workspace,
                 self.stages,
@@ -170,12 +174,19 @@ def plan_of(
     if target not in TARGETS:
         raise OptionError(f"no target called '{target}'", why=f"known: {', '.join(TARGETS)}")
     stages = select(passes, skip=skip, rules=rules)
-    return Plan(stages, target, default_allowance(census(model)) if grow is None else grow, progress, cancel)
+    size = census(model)
+    limit = default_allowance(size) if grow is None else grow
+    return Plan(stages, target, min(half_a_percent(size), limit), limit, progress, cancel)
 
 
 def default_allowance(size: Census) -> int:
     """Half a percent of the model, and a few kilobytes for one that is tiny."""
-    return 4096 if size.weight_bytes < 65536 else max(512, (size.weight_bytes + 60 * size.nodes) // 200)
+    return 4096 if size.weight_bytes < 65536 else half_a_percent(size)
+
+
+def half_a_percent(size: Census) -> int:
+    """Of the model's bytes, about."""
+    return max(512, (size.weight_bytes + 60 * size.nodes) // 200)
 
 
 def converted(model: Model, opset: int) -> Model:

@@ -148,7 +148,7 @@ class Pipeline:
             for stage in self.stages:
                 self._settle(stage, full)
             quiet = len(trace.events) == before
-            if quiet and full:
+            if quiet and full and not self.workspace.ledger.widen():
                 break
             full = quiet
         self.workspace.flush()

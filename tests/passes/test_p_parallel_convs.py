@@ -46,3 +46,21 @@ def test_a_conv_that_is_read_behind_the_gate_stays_apart() -> None:
 def test_a_gate_that_is_read_elsewhere_keeps_its_conv() -> None:
     body = "a = Conv (x, v)  p = Sigmoid (a)  m = Mul (a, p)  y = Add (m, p)  c = Conv (x, w)  q = Sigmoid (c)  z = Mul (q, c)"
     assert ops_after(body)["Conv"] == 2
+
+
+PAIR = "a = Conv <pads = [{p}, {p}, {p}, {p}]> (x, v)  y = Relu (a)  b = Conv <pads = [{p}, {p}, {p}, {p}]> (x, w)  z = Relu (b)"
+
+
+def test_windows_wider_than_one_position_stay_apart_and_the_report_says_why() -> None:
+    wide = HEAD.replace("2,3,1,1", "2,3,3,3").replace("4,3,1,1", "4,3,3,3")
+    report = optimize(load(model_of(f"{wide} {{ {PAIR.format(p=1)} }}", 11))).report
+    assert report.after.by_op["Conv"] == 2
+    assert any(r.rule == "fuse-parallel-convs" and "3×3" in r.reason for r in report.refused)
+
+
+def test_for_onnxruntime_they_stay_apart_and_the_report_says_why() -> None:
+    model = load(model_of(f"{HEAD} {{ {PAIR.format(p=0)} }}", 11))
+    assert optimize(model).report.after.by_op["Conv"] == 1
+    report = optimize(model, target="onnxruntime").report
+    assert report.after.by_op["Conv"] == 2
+    assert any(r.rule == "fuse-parallel-convs" and "onnxruntime" in r.reason for r in report.refused)

@@ -13,6 +13,9 @@ RANDOM = frozenset(
 KEPT = frozenset({"Constant", "DequantizeLinear", "QuantizeLinear", "DynamicQuantizeLinear", "If", "Loop", "Scan"})
 """Constant nodes are lifted; quantized weights stay small; control flow has its own rules."""
 
+SMALL = 256
+"""Bytes of a repeated number that are written out at once."""
+
 
 class FoldConstants(Rewrite):
     """Compute at once what has only constant inputs.
@@ -89,6 +92,9 @@ def _too_large(node: Node, region: Region) -> Refusal | None:
         total += count * fact.dtype.itemsize
     from passes.pipeline import NODE_BYTES, freed_bytes
 
+    if node.op == "ConstantOfShape" and total > SMALL and not region.workspace.ledger.last:
+        region.workspace.ledger.wait()
+        return Refusal("it repeats one number, of which other rules make more than of many", node)
     if total > NODE_BYTES and not region.workspace.ledger.affords(total, freed_bytes([node]) + NODE_BYTES):
         return Refusal(f"its value has {total} bytes: the file would grow (`--grow` allows it)", node)
     return None

@@ -8,7 +8,7 @@ from exec.ir import Node
 from passes.base import Refusal, Rewrite, Safety
 from passes.patch import Patch
 from passes.region import Region
-from passes.rules.fuse.linear import Linear, affine_of, uniform
+from passes.rules.fuse.linear import Affine, Linear, affine_of, repeated, uniform
 
 LARGE = 2.0**20
 """A bias above this leaves float32 less than three digits after the point: adding it may be meant to round."""
@@ -34,6 +34,10 @@ class FuseIntoLinear(Rewrite):
         affine = affine_of(node, x, linear.channels, linear.axis, linear.rank, region)
         if affine is None or isinstance(affine, Refusal):
             return affine
+        if uniform(linear.weight):
+            # so that the result repeats one number, too, where it does
+            affine = Affine(repeated(affine.scale), repeated(affine.shift))
+            linear.bias = repeated(linear.bias)
         if affine.shift is not None and bool((abs(affine.shift) > LARGE).any()):
             return Refusal("the number added is so large that it takes digits away, maybe on purpose", node)
         if region.is_output(x):

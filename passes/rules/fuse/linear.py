@@ -133,6 +133,15 @@ def uniform(array: Array) -> bool:
     return array.size > 0 and not any(array.strides)
 
 
+def repeated(array: Array | None) -> Array | None:
+    """The array, as a view of one element where all are the same."""
+    if array is None or uniform(array) or array.size == 0:
+        return array
+    first = array.reshape(-1)[:1]
+    same = array.tobytes() == first.tobytes() * array.size
+    return np.broadcast_to(first[0], array.shape) if same else array
+
+
 def times(array: Array, scale: Array, shape: tuple[int, ...]) -> Array:
     """array · scale in float64, in the array's type; what repeats one element still does."""
     if uniform(array) and uniform(scale):
