@@ -59,6 +59,10 @@ def _work(card: Summary) -> list[tuple[str, str]]:
         return [("MACs", f"not counted, {why}")]
     assumed = ", ".join(f"{display_name(name)}={size}" for name, size in work.sizes.items())
     left = f", {work.unknown_nodes} nodes of unknown size not counted" if work.unknown_nodes else ""
+    if work.unknown_nodes and not work.macs:
+        return [
+            ("MACs", f"not known: {work.unknown_nodes} nodes of unknown size" + (f" at {assumed}" if assumed else ""))
+        ]
     return [
         ("MACs", units.count(work.macs) + (f" at {assumed}" if assumed else "") + left),
         ("activations", f"{units.size(work.activation_bytes)} at most at one time"),

@@ -13,9 +13,10 @@ from workbench.tensors import TensorRow, TensorStats
 _NODE_COLUMNS = (
     Column("op", "operator", "name"), Column("domain", "domain", "name"), Column("name", "name", "name"), Column("shape", "output", "shape"),
     Column("dtype", "dtype"), Column("params", "params", "count"), Column("graph", "graph", "name"), Column("index", "index", "count"),
-    Column("macs", "MACs", "count"), Column("bytes", "bytes moved", "bytes"),
+    Column("macs", "MACs", "count"), Column("bytes", "bytes moved", "bytes"), Column("intensity", "MACs/byte", "number"), Column("time", "median", "ns"),
 )  # fmt: skip
-_DEFAULT = ("op", "name", "shape", "dtype", "params")
+SHORT = ("op", "name", "shape", "dtype", "params")
+"""The columns that are shown when none are named."""
 
 
 def node_rows(table: NodeTable, rows: Sequence[int]) -> list[dict[str, Any]]:
@@ -35,12 +36,15 @@ def node_rows_table(table: NodeTable, rows: Sequence[int], found: int, wanted: S
     for key in wanted:
         if key not in by_key:
             raise OptionError(f"no column {key!r}", why=f"there are {', '.join(by_key)}", hint=nearest(key, by_key))
-    columns = tuple(by_key[k] for k in wanted or _DEFAULT)
-    measured = {"macs": table.macs, "bytes": table.bytes}
+    columns = tuple(by_key[k] for k in wanted or SHORT)
+    measured: dict[str, Sequence[float | None]] = {"macs": table.macs, "bytes": table.bytes, "time": table.time_ns}
 
     def cell(r: int, row: dict[str, Any], key: str) -> Any:
         if key in measured:
             return measured[key][r]
+        if key == "intensity":
+            macs, moved = table.macs[r], table.bytes[r]
+            return macs / moved if macs is not None and moved else None
         return row[key] or (table.label(r) if key == "name" else row[key])
 
     data = tuple(
