@@ -47,6 +47,9 @@ CONTEXT = 16
 
 SIZES = {"plain": "small", "wide": "other"}
 
+RANKS = (4, 3, 2, 1, 5)
+"""Tried in turn for values of which nothing is known, such as what an unknown operator makes: a rule that asks for nothing is right for all."""
+
 LIMITS = Limits(bytes_alive=1 << 30, loop_steps=1000, seconds=5.0)
 
 
@@ -109,10 +112,16 @@ class RegionalVerifier:
 
     def _trials(self, part: Part, region: Region, wanted: list[tuple[Any, Any]]) -> list[Trial]:
         """The old nodes on values of each level, as far as they take them."""
+        if all(region.fact(t).shape is not None for t in part.entering):
+            return self._trials_of(part, region, wanted, 0)
+        tried = (self._trials_of(part, region, wanted, rank) for rank in RANKS)
+        return next((trials for trials in tried if trials), [])
+
+    def _trials_of(self, part: Part, region: Region, wanted: list[tuple[Any, Any]], rank: int) -> list[Trial]:
         trials = []
         large = sum(self._elements(t, region) for t in part.entering) > LARGE
         for level in LEVELS[:2] if large else LEVELS:
-            values = {t: self.value(t, region, level) for t in part.entering}
+            values = {t: self.value(t, region, level, rank) for t in part.entering}
             if any(v is None for v in values.values()):
                 break
             entered: dict[Any, Value] = dict(values)
@@ -217,9 +226,11 @@ class RegionalVerifier:
         same = np.isfinite(want) == np.isfinite(got)
         return bool(same.all()) and gap <= 8 * moves(run, trial.entered, want)
 
-    def value(self, tensor: Any, region: Region, level: str) -> Array | None:
-        """A seeded value of the type and shape that is known of `tensor`."""
+    def value(self, tensor: Any, region: Region, level: str, rank: int = 0) -> Array | None:
+        """A seeded value of the type and shape that is known of `tensor`; where they are not, of float32 and `rank` axes."""
         fact = region.fact(tensor)
+        if fact.shape is None and rank and fact.dtype in (None, np.float32):
+            return drawn([2, 3, 4, 5, 2][:rank], np.dtype(np.float32), self.rng, level)
         if fact.shape is None or fact.dtype is None:
             return None
         sizes = SIZES.get(level, "large")

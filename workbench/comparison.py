@@ -16,7 +16,9 @@ from exec.errors import FeedError
 from exec.ir import Model
 from exec.metrics import Difference, difference, judge
 from exec.progress import Cancel, Progress, check, report
+from workbench.comparable import comparable
 from workbench.feeding import feeds_for
+from workbench.runnable import Lost
 from workbench.values import Pair, aligned_values, undone
 
 CHUNK_BYTES = 256 << 20
@@ -74,6 +76,8 @@ class Comparison:
     tolerance    largest difference that counts as equal, as a share of the value's range
     first        the first value that differs, None when all agree
     only_before, only_after  values that have no partner
+    lost         nodes that no engine here runs; what lies before and behind them is compared
+    unreached    outputs of B that could not be compared for that
     """
 
     engines: tuple[str, str]
@@ -86,10 +90,12 @@ class Comparison:
     only_after: int
     nodes: tuple[int, int]
     assumptions: tuple[str, ...]
+    lost: tuple[Lost, ...] = ()
+    unreached: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
-        """Every output agrees within the tolerance."""
+        """Every output that was compared agrees within the tolerance."""
         return all(o.within for o in self.outputs)
 
 
@@ -123,18 +129,22 @@ def compare(
             "both models run on the same inputs",
             "`owb diff` compares models by structure; `owb edit rename` gives an input another name",
         )
+    sizes = len(before.graph.nodes), len(after.graph.nodes)
+    part = comparable(before, after, given, engines)
+    before, after, given = part.before, part.after, part.feeds
+    wanted = {info.name for info in after.inputs}
     pairs = aligned_values(before, after)
     limit = default_tolerance(before, after) if tolerance is None else tolerance
     left, right = open_engine(before, engines[0]), open_engine(after, engines[1])
     strict = tolerance is not None
-    outputs = _outputs(before, after, left, right, given, limit, strict)
+    outputs = _outputs(before, after, left, right, given, limit, strict, whole=not part.lost)
     found: dict[str, tuple[Difference, Any]] = {}
     chunks = list(_chunks(before, pairs))
     for k, chunk in enumerate(chunks):
         check(cancel, "the comparison")
         report(progress, k, len(chunks), "comparing values")
-        one = left.run(given, [p.before for p in chunk])
-        other = right.run({n: v for n, v in given.items() if n in wanted}, [p.after for p in chunk])
+        one = left.run(_for(before, given), [p.before for p in chunk])
+        other = right.run(_for(after, given), [p.after for p in chunk])
         for pair in chunk:
             want = one[pair.before]
             gap = difference(want, undone(other[pair.after], want, pair.how))
@@ -144,7 +154,7 @@ def compare(
     return Comparison(
         engines, limit, outputs, values, first, tuple(v for v in values if v.culprit),
         sum(len(n.outputs) for n in before.graph.nodes) - len(pairs), sum(len(n.outputs) for n in after.graph.nodes) - len(pairs),
-        (len(before.graph.nodes), len(after.graph.nodes)), assumptions,
+        sizes, assumptions, part.lost, part.unreached,
     )  # fmt: skip
 
 
@@ -186,10 +196,12 @@ def _chunks(model: Model, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
 
 
 def _outputs(
-    before: Model, after: Model, left: Any, right: Any, feeds: Mapping[str, Value], limit: float, strict: bool
-) -> tuple[OutputDiff, ...]:
-    wanted = {info.name for info in after.inputs}
-    one, other = left.run(feeds), right.run({n: v for n, v in feeds.items() if n in wanted})
+    before: Model, after: Model, left: Any, right: Any, feeds: Mapping[str, Value], limit: float, strict: bool, *, whole: bool
+) -> tuple[OutputDiff, ...]:  # fmt: skip
+    """Outputs in turn where the names differ; of parts only those that both have."""
+    one, other = left.run(_for(before, feeds)), right.run(_for(after, feeds))
+    if not whole:
+        one, other = ({n: v for n, v in run.items() if n in one and n in other} for run in (one, other))
     maker = {t.name: n.op for n in before.graph.nodes for t in n.outputs}
     rows = []
     by_name = one.keys() == other.keys()
@@ -209,6 +221,12 @@ def _outputs(
             )
         )
     return tuple(rows)
+
+
+def _for(model: Model, feeds: Mapping[str, Value]) -> dict[str, Value]:
+    """The inputs of one model."""
+    wanted = {info.name for info in model.inputs}
+    return {name: value for name, value in feeds.items() if name in wanted}
 
 
 def _value_diffs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,10 @@ class Lost:
     reason: str
 
 
-def runnable(model: Model) -> tuple[Model, tuple[Lost, ...]]:
+def runnable(model: Model, begin: Collection[str] | None = None) -> tuple[Model, tuple[Lost, ...]]:
     """The part that the embedded engine runs, and the nodes that it leaves out; the model itself where it runs all.
+
+    begin  the values with which it may begin again; any whose type and rank are known where it is not given
 
     Raises `UnsupportedOp` where nothing is left.
     """
@@ -40,12 +42,17 @@ def runnable(model: Model) -> tuple[Model, tuple[Lost, ...]]:
         label = node.name or f"{node.op}#{index}"
         needs = next((t for t in reads(node) if id(t) in gone), None)
         if needs is not None:
-            lost.append(Lost(label, f"it reads {needs.name}, whose shape nobody knows"))
+            lost.append(
+                Lost(
+                    label,
+                    f"it reads {needs.name}, {'whose shape nobody knows' if begin is None else 'which nobody makes'}",
+                )
+            )
             gone.update(id(t) for t in node.outputs)
         elif id(node) in without:
             lost.append(Lost(label, f"no kernel for {without[id(node)]}"))
             for tensor in node.outputs:
-                if _is_known(tensor, shapes):
+                if _is_known(tensor, shapes) and (begin is None or tensor.name in begin):
                     cut[tensor.name] = tensor
                 else:
                     gone.add(id(tensor))

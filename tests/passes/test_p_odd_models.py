@@ -156,6 +156,14 @@ def test_a_call_with_more_outputs_than_its_function_stays_and_says_why() -> None
     assert "the call has 1 outputs, f has 0" in [r.reason for r in done.report.refused]
 
 
+def test_changes_behind_an_operator_that_nobody_knows_are_verified_as_those_before_it() -> None:
+    text = """<ir_version: 10, opset_import: ["": 17, "acme": 1]> g (float[4] x) => (float[4] y) {
+        a = Identity (x)  b = acme.Swirl (a)  c = Neg (b)  d = Neg (c)  y = Exp (d) }"""
+    report = optimize(load(onnx.parser.parse_model(" ".join(text.split())))).report
+    assert sorted(a.rule for a in report.applied) == ["eliminate-identity", "eliminate-involution"]
+    assert (report.verification.regions, report.verification.of) == (2, 2)
+
+
 def test_a_sparse_initializer_stays_what_it_is() -> None:
     proto = model_of("g (float[3,4] x) => (float[3,2] y) { a = Identity (x)  y = MatMul (a, w) }", 17)
     values = numpy_helper.from_array(np.float32([2, 3]), "w")

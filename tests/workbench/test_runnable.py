@@ -10,6 +10,7 @@ from onnx import parser
 
 from exec.errors import UnsupportedOp
 from exec.ir import load
+from workbench import compare
 from workbench.cli.start import run
 from workbench.runnable import runnable
 
@@ -58,3 +59,41 @@ def test_a_check_of_such_a_model_looks_at_all_the_rest(tmp_path: Path, capsys: p
     onnx.save(model(), tmp_path / "m.onnx")
     assert run(["check", str(tmp_path / "m.onnx")]) == 1
     assert "OWB052" in capsys.readouterr().out
+
+
+def test_models_are_compared_up_to_it_and_behind_it_where_both_begin_again_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(model("<float[n,4] b>"), tmp_path / "a.onnx")
+    other = model("<float[n,4] b>")
+    other.graph.node[3].op_type = "Abs"
+    onnx.save(other, tmp_path / "b.onnx")
+    same = compare(load(tmp_path / "a.onnx"), load(tmp_path / "a.onnx"))
+    assert [o.name for o in same.outputs] == ["y", "z"]
+    assert [n.node for n in same.lost] == ["Swirl#1"]
+    assert same.equal
+    assert not same.unreached
+    differing = compare(load(tmp_path / "a.onnx"), load(tmp_path / "b.onnx"))
+    assert [(o.name, o.within) for o in differing.outputs] == [("y", False), ("z", True)]
+    assert run(["compare", str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx")]) == 1
+    assert "Not compared: Swirl#1, no kernel for acme::Swirl, opset 1." in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_output_that_cannot_be_computed_is_named_and_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "a.onnx")
+    onnx.save(model(), path)
+    result = compare(load(path), load(path))
+    assert [o.name for o in result.outputs] == ["z"]
+    assert result.unreached == ("y",)
+    assert run(["compare", path, path]) == 2
+    assert "; the output y." in " ".join(capsys.readouterr().out.split())
+
+
+def test_where_an_engine_computes_it_values_are_not_made_up_for_the_other() -> None:
+    pytest.importorskip("onnxruntime")
+    known = load(parser.parse_model(f"{HEAD} g (float[n,4] x) => (float[n,4] y) {{ b = Relu(x) y = Neg(b) }}"))
+    result = compare(load(model("<float[n,4] b>")), known, engines=("embedded", "onnxruntime"))
+    assert [n.node for n in result.lost] == ["Swirl#1", "Sigmoid#2", "Neg#3"]
+    assert result.unreached == ("y",)

@@ -48,7 +48,8 @@ def command(
 ) -> int:  # fmt: skip
     """Run A and B on the same inputs and line up every value they share: the first that differs, and where it was lost.
 
-    With one model twice and two engines it answers whether a runtime computes what another does. Exit 1 if an output differs.
+    With one model twice and two engines it answers whether a runtime computes what another does. Exit 1 if an output differs, 2 if
+    one could not be computed: an operator that nobody knows is left out, and what lies before and behind it is compared.
     """
     import workbench
     from workbench import baseline as kept
@@ -82,4 +83,6 @@ def command(
             say(f"{v.name} was {v.was:.1f} dB, is {'gone' if v.now is None else f'{v.now:.1f} dB'}")
         say(f"{baseline}: {'does not hold' if worse else f'holds, {len(figures)} outputs are at most 1 dB worse'}")
         return int(bool(worse))
-    return 0 if result.equal else 1
+    if not result.equal:
+        return 1
+    return 2 if result.unreached else 0

@@ -46,9 +46,23 @@ def _outputs(result: Comparison, judged_by: str) -> Table:
         caption += f" First value to differ: {first.after} of {first.op} {first.node}, {units.decibel(first.sqnr_db)}."
     else:
         caption += f" {len(result.values)} shared values agree too."
+    if result.lost:
+        caption += f" Not compared: {lost_words(result)}."
     if judged_by:
         caption += f" The verdict is not this but the baseline's, {judged_by}."
     return Table("", columns, rows, caption)
+
+
+def lost_words(result: Comparison) -> str:
+    """The nodes that no engine runs, and the outputs behind them."""
+    nodes = "; ".join(f"{n.node}, {n.reason}" for n in result.lost[:3])
+    more = f" and {len(result.lost) - 3} more nodes" if len(result.lost) > 3 else ""
+    outputs = (
+        f"; the output{'s' if len(result.unreached) > 1 else ''} {', '.join(result.unreached)}"
+        if result.unreached
+        else ""
+    )
+    return f"{nodes}{more}{outputs}"
 
 
 def _values(values: tuple[ValueDiff, ...], title: str, caption: str) -> Table:
