@@ -48,3 +48,11 @@ def test_the_node_that_fails_is_cut_out_with_its_inputs(tmp_path: Path) -> None:
     onnx.save(broken.to_proto(), source)
     assert run(["reduce", str(source), "-o", str(tmp_path / "part.onnx")]) == 0
     assert (tmp_path / "part.npz").exists()
+
+
+def test_an_operator_nobody_knows_is_cut_out_of_a_model_with_open_sizes() -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17, "my.ops" : 1]> '
+    unknown = load(parser.parse_model(head + "g (float[N,M] x) => (float[N,M] y) { a = Exp(x) y = my.ops.Swirl(a) }"))
+    found = reduce_error(unknown)
+    assert [n.op for n in found.model.graph.nodes] == ["Swirl"]
+    assert found.shows == "no kernel for my.ops::Swirl, opset 1"

@@ -97,3 +97,14 @@ def test_where_an_engine_computes_it_values_are_not_made_up_for_the_other() -> N
     result = compare(load(model("<float[n,4] b>")), known, engines=("embedded", "onnxruntime"))
     assert [n.node for n in result.lost] == ["Swirl#1", "Sigmoid#2", "Neg#3"]
     assert result.unreached == ("y",)
+
+
+def test_of_many_nodes_that_cannot_be_measured_the_first_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behind = " ".join(f"v{k + 1} = Relu(v{k})" for k in range(40))
+    text = f"{HEAD} g (float[n,4] x) => (float[n,4] y, float[n,4] z) {{ z = Neg(x) v0 = acme.Swirl(x) {behind} y = Abs(v40) }}"
+    onnx.save(parser.parse_model(text), tmp_path / "long.onnx")
+    for more, named in ((), 6), (("--all",), 42):
+        assert run(["profile", str(tmp_path / "long.onnx"), "--runs", "3", *more]) == 0
+        assert capsys.readouterr().out.count("not measured:") == named

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from workbench.render.console import console, draw
-from workbench.render.layout import fitted, shown
+from workbench.render.layout import fitted, shown, told_apart
 from workbench.render.plain import lines
 from workbench.render.table import Column, Table
 
@@ -63,3 +63,15 @@ def test_a_word_of_a_hundred_thousand_letters_is_folded_at_once() -> None:
     said = list(lines(Table("", (), (), notes=("n" * 100_000,)), 100))
     assert [len(line) for line in said] == [100] * 1000
     assert process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["/Relu_1_output_0", "/Relu_2_output_0"], ["/Relu_1_…", "/Relu_2_…"]),
+        (["/blocks/blocks.1/up/Conv", "/blocks/blocks.1/down/Conv"], ["…/up/Conv", "…own/Conv"]),
+        (["/Conv", "a sentence of some words"], ["/Conv", "a sentence of some words"]),
+    ],
+)
+def test_names_are_cut_where_they_stay_different(names: list[str], wanted: list[str]) -> None:
+    assert told_apart(names, 9) == wanted

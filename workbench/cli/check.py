@@ -68,7 +68,8 @@ def command(
         save_result(repaired, output)
         say(f"wrote {output}: {', '.join(rules) or 'nothing could be repaired'}")
     if format == "github":
-        click.echo(to_github(result, model))
+        text = to_github(result, model)
+        click.echo(text, nl=bool(text))
     elif format == "sarif":
         click.echo(to_sarif(result, model))
     else:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from exec.timing import Profile
     from workbench.runnable import Lost
 
+_NAMED = 5
+"""So many nodes that could not be measured are named."""
+
 
 @click.command()
 @model_argument
@@ -125,7 +128,7 @@ def command(
                 opened, engine, threads=threads, kernels=kernels, fuse=fuse, ort_library=ort_library
             )
             result = measured(session, feeds.values, runs, seconds, wait, progress)
-        result = replace(result, notes=(*result.notes, *(f"not measured: {n.node}: {n.reason}" for n in lost)))
+        result = replace(result, notes=(*result.notes, *_not_measured(lost, whole or format != "table")))
     if trace:
         from exec.chrome_trace import chrome_trace
 
@@ -152,6 +155,13 @@ def command(
             f"{r.name} took {units.duration(r.was_ns)} on this machine's scale, takes {units.duration(r.now_ns)}: {units.ratio(r.ratio)}, {max_slowdown:.2f}× is allowed"
         )
     return int(bool(worse))
+
+
+def _not_measured(lost: Sequence[Lost], whole: bool) -> list[str]:
+    """A sentence for each node that was left out; without --all only for the first ones, which the others lie behind."""
+    said = [f"not measured: {n.node}: {n.reason}" for n in (lost if whole else lost[:_NAMED])]
+    left = len(lost) - len(said)
+    return [*said, f"not measured: {left:,} more nodes behind them (--all names each)"] if left else said
 
 
 def measured(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 
 from workbench.render.table import Column, Table
+from workbench.render.text import display_name
 
 GAP, LEAST, FEWEST = 2, 12, 4
 """Cells between columns, those that a text keeps while others give way, and those it keeps in any case."""
@@ -43,7 +44,26 @@ def laid_out(table: Table, room: int) -> Layout:
     columns = [table.columns[k] for k in kept]
     widths = fitted([natural[k] for k in kept], [c.right for c in columns], room)
     left_out = [c.title for k, c in enumerate(table.columns) if k not in kept]
-    return Layout(columns, widths, [[row[k] for k in kept] for row in cells], left_out)
+    texts = [[row[k] for row in cells] for k in kept]
+    for k, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        if column.kind == "name" and not column.wrap:
+            texts[k] = told_apart(texts[k], width)
+    return Layout(columns, widths, [list(row) for row in zip(*texts, strict=True)], left_out)
+
+
+def told_apart(names: Sequence[str], width: int) -> list[str]:
+    """Names of one column cut to a width where most of them stay different: at their end, in the middle or at their start.
+
+    Sentences, and names of wide characters, are left to be cut at their end.
+    """
+    ways: tuple[Callable[[str], str], ...] = (
+        lambda name: f"{name[: width - 1]}…",
+        lambda name: display_name(name, width),
+        lambda name: f"…{name[len(name) - width + 1 :]}",
+    )
+    long = {name for name in names if cell_len(name) > width > 1 and " " not in name and name.isascii()}
+    way = max(ways, key=lambda cut: len(set(map(cut, long))))
+    return [way(name) if name in long else name for name in names]
 
 
 def aside(table: Table, room: int) -> str:
