@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import click
 import numpy as np
 import onnx
 import pytest
 
 from workbench import plugins
+from workbench.cli.group import owb
 from workbench.cli.start import run
 
 CODE = '''
@@ -53,3 +56,24 @@ def test_a_package_is_loaded_when_it_is_named(model: str, tmp_path: Path, capsys
 def test_a_name_nobody_has_is_an_error_that_says_what_there_is(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", model, "--kernels", "elsewhere"]) == 2
     assert "no kernels called 'elsewhere'" in capsys.readouterr().err
+
+
+def _leaves(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            inner = click.Context(found, parent=context, info_name=name)
+            yield from _leaves(found, inner)
+    else:
+        yield context.command_path, command
+
+
+def test_every_command_that_runs_models_takes_kernels_as_the_error_says() -> None:
+    without = [
+        path
+        for path, command in _leaves(owb, click.Context(owb, info_name="owb"))
+        if (options := {flag for p in command.params for flag in p.opts}) >= {"--max-memory"}
+        and "--kernels" not in options
+    ]
+    assert without == []

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from workbench.cli.complete import rules
-from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names
+from workbench.cli.options import (
+    budget_options,
+    feed_options,
+    format_options,
+    model_argument,
+    names,
+    own_kernels_option,
+)
 from workbench.cli.output import emit, progress_bar
 
 
@@ -20,6 +27,7 @@ from workbench.cli.output import emit, progress_bar
 )
 @feed_options
 @format_options
+@own_kernels_option
 @budget_options
 def command(
     model: str, passes: tuple[str, ...], inputs: str | None, dims: tuple[str, ...], seed: int, format: str

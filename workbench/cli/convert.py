@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import budget_options, feed_options, format_options, model_argument, names
+from workbench.cli.options import (
+    budget_options,
+    feed_options,
+    format_options,
+    model_argument,
+    names,
+    own_kernels_option,
+)
 from workbench.cli.output import emit, say
 
 
@@ -42,6 +49,7 @@ from workbench.cli.output import emit, say
 )
 @feed_options
 @format_options
+@own_kernels_option
 @budget_options
 def command(
     model: str, output: str, opset: int | None, sizes: tuple[str, ...], batch: int | None, to: str | None, int32: bool, keep_io: bool,

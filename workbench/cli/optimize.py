@@ -11,6 +11,7 @@ from workbench.cli.options import (
     format_options,
     model_argument,
     names,
+    own_kernels_option,
     rules_option,
     size,
 )
@@ -62,6 +63,7 @@ from workbench.cli.output import emit, progress_bar, say
 @rules_option
 @feed_options
 @format_options
+@own_kernels_option
 @budget_options
 def command(
     model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, grow: int | None, overridable: str, dry_run: bool, rule_files: tuple[str, ...],

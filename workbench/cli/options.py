@@ -165,6 +165,25 @@ def kernels_option(function: F) -> F:
     )(function)
 
 
+def _own_kernels(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> None:
+    for value in values:
+        from workbench.plugins import load_kernels
+
+        load_kernels(value)
+
+
+def own_kernels_option(function: F) -> F:
+    """`--kernels FILE` where no variant can be chosen: only kernels for operators nobody has."""
+    return click.option(
+        "--kernels",
+        callback=_own_kernels,
+        expose_value=False,
+        multiple=True,
+        metavar="FILE.py",
+        help="Kernels of your own, for operators that nobody knows; also an installed package's entry point; may be repeated.",
+    )(function)
+
+
 def engine_option(function: F) -> F:
     return click.option(
         "--engine",

@@ -7,7 +7,13 @@ from typing import Any
 import click
 
 from workbench.cli.calibration import data_options, scheme_options
-from workbench.cli.options import budget_options, format_options, model_argument, names
+from workbench.cli.options import (
+    budget_options,
+    format_options,
+    model_argument,
+    names,
+    own_kernels_option,
+)
 from workbench.cli.output import emit, progress_bar, say
 
 AUTO_DB = 30.0
@@ -72,6 +78,7 @@ AUTO_DB = 30.0
     "--time/--no-time", "timed", default=True, show_default=True, help="Measure time before and after, per node."
 )
 @format_options
+@own_kernels_option
 @budget_options
 def command(
     model: str, output: str | None, mode: str, data: Any, method: str, activations: str, weights: str, per_channel: bool,

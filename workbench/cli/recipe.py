@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from workbench.cli.options import budget_options, format_options, model_argument
+from workbench.cli.options import (
+    budget_options,
+    format_options,
+    model_argument,
+    own_kernels_option,
+)
 from workbench.cli.output import emit, progress_bar, say
 
 EXAMPLE = """version = 1
@@ -34,6 +39,7 @@ def command() -> None:
 @model_argument
 @click.option("-o", "--output", type=click.Path(), required=True, metavar="FILE", help="Where the result goes.")
 @format_options
+@own_kernels_option
 @budget_options
 def run(recipe: str, model: str, output: str, format: str) -> None:
     """Apply RECIPE to MODEL."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import budget_options, feed_options, format_options
+from workbench.cli.options import (
+    budget_options,
+    feed_options,
+    format_options,
+    own_kernels_option,
+)
 from workbench.cli.output import emit, progress_bar, say
 
 _ENGINES = ["embedded", "onnxruntime", "reference"]
@@ -27,6 +32,7 @@ _ENGINES = ["embedded", "onnxruntime", "reference"]
 @click.option("--engine-b", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs OTHER.")
 @click.option("--max-error", type=float, metavar="SHARE", help="Largest difference that counts as equal.")
 @format_options
+@own_kernels_option
 @budget_options
 def command(
     models: tuple[str, ...], output: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine_a: str, engine_b: str, max_error: float | None, format: str

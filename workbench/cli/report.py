@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from workbench.cli.options import budget_options, engine_option, feed_options
+from workbench.cli.options import (
+    budget_options,
+    engine_option,
+    feed_options,
+    own_kernels_option,
+)
 from workbench.cli.output import progress_bar, say
 
 
@@ -17,6 +22,7 @@ from workbench.cli.output import progress_bar, say
 @feed_options
 @engine_option
 @click.option("--runs", type=click.IntRange(3), default=12, show_default=True, help="Timed runs of each.")
+@own_kernels_option
 @budget_options
 def command(
     before: str, after: str, output: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, runs: int

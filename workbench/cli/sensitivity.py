@@ -7,7 +7,12 @@ from typing import Any
 import click
 
 from workbench.cli.calibration import data_options, scheme_options
-from workbench.cli.options import budget_options, format_options, model_argument
+from workbench.cli.options import (
+    budget_options,
+    format_options,
+    model_argument,
+    own_kernels_option,
+)
 from workbench.cli.output import emit, progress_bar
 
 
@@ -16,6 +21,7 @@ from workbench.cli.output import emit, progress_bar
 @data_options
 @scheme_options
 @format_options
+@own_kernels_option
 @budget_options
 def command(
     model: str, data: Any, method: str, activations: str, weights: str, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], format: str

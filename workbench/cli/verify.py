@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import budget_options, format_options, model_argument
+from workbench.cli.options import (
+    budget_options,
+    format_options,
+    model_argument,
+    own_kernels_option,
+)
 from workbench.cli.output import emit, progress_bar
 
 
@@ -24,6 +29,7 @@ from workbench.cli.output import emit, progress_bar
 )
 @click.option("--opset", "opsets", type=int, multiple=True, metavar="N", help="Also at this opset; may be repeated.")
 @format_options
+@own_kernels_option
 @budget_options
 def command(model: str, data: str, max_error: float | None, opsets: tuple[int, ...], format: str) -> int:
     """Check MODEL against recorded inputs and outputs in every engine that is installed.
