@@ -205,6 +205,7 @@ FUSE: tuple[Listed, ...] = (
     Listed("replace-transpose-by-reshape", "fuse.transpose_chain.ReplaceTransposeByReshape", "Transpose"),
     Listed("fuse-parallel-convs", "fuse.parallel_convs.FuseParallelConvs", "Conv"),
     Listed("remove-zero-bias", "tidy.zero_bias.RemoveZeroBias", "Conv ConvTranspose Gemm"),
+    Listed("remove-zero-state", "tidy.zero_state.RemoveZeroState", "LSTM GRU RNN"),
     Listed("replace-pow", "fuse.pow_to_mul.ReplacePow", "Pow"),
 )
 """Several nodes into one."""

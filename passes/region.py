@@ -319,9 +319,14 @@ class Region:
         shape = self.facts.of(tensor).shape
         if shape is None or not all(isinstance(d, int) for d in shape):
             return None
+        return np.broadcast_to(self.filling(node), [d for d in shape if isinstance(d, int)])
+
+    def filling(self, node: Node) -> Array:
+        """The element that a ConstantOfShape repeats."""
         given = node.attrs.get("value")
-        element = np.zeros((), np.float32) if given is None else np.asarray(attribute_value(given, node)).reshape(-1)[0]
-        return np.broadcast_to(element, [d for d in shape if isinstance(d, int)])
+        if given is None:
+            return np.zeros((), np.float32)
+        return np.asarray(np.asarray(attribute_value(given, node)).reshape(-1)[0])
 
     def scalar(self, tensor: Any) -> float | None:
         """The single number a constant consists of, whatever its rank."""
