@@ -452,6 +452,7 @@ class Bench:
     def script(self, target: str) -> str:
         """The steps up to B as a shell script that writes `target`."""
         from workbench.editsteps import command_of
+        from workbench.exporting import command_line
 
         lines, source = ["#!/bin/sh", "set -e"], quote(self.path)
         steps = self.history.steps[1 : self.history.tip + 1]
@@ -461,9 +462,8 @@ class Bench:
                 lines.append(command_of(step.report, source, out))
                 source = out
                 continue
-            options = {k: v for k, v in step.options.items() if k not in ("do", "verify", "in_memory")}
-            words = " ".join(f"--{k} {shlex.quote(','.join(v) if isinstance(v, list) else str(v))}" for k, v in options.items())  # fmt: skip
-            lines.append(f"owb {step.options['do']} {source} {words} -o {out}")
+            options = {k: v for k, v in step.options.items() if k not in ("do", "in_memory")}
+            lines.append(command_line(step.options["do"], options, source, out))
             source = out
         return "\n".join([*lines, f"owb compare {quote(self.path)} {shlex.quote(target)}"]) + "\n"
 

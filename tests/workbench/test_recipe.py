@@ -183,3 +183,54 @@ def test_a_step_says_how_far_it_is_inside() -> None:
     replay(recipe, load(CNN), progress=lambda done, total, text: said.append(text))
     assert said[0] == "step 1 of 2, strip: begins"
     assert sum(text.startswith("step 2 of 2, optimize: ") for text in said) > 2
+
+
+EVERYTHING = """version = 1
+[[step]]
+do = "set-dim"
+dims = {batch = 2}
+[[step]]
+do = "optimize"
+passes = ["safe"]
+skip = ["fuse-conv-bn"]
+verify = false
+[[step]]
+do = "quantize"
+data = 2
+per_channel = false
+include = ["op:Conv"]
+[[step]]
+do = "rename"
+names = {image = "picture"}
+"""
+
+
+def test_what_is_exported_gives_the_bytes_of_the_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.toml").write_text(EVERYTHING, encoding="utf-8")
+    assert run(["recipe", "run", "r.toml", str(CNN), "-o", "replayed.onnx"]) == 0
+    capsys.readouterr()
+    export = ["recipe", "export", "r.toml", "--model", str(CNN), "--output"]
+    assert run([*export, "shell.onnx"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        assert run(shlex.split(line)[1:]) == 0
+    capsys.readouterr()
+    assert run([*export, "python.onnx", "--to", "python"]) == 0
+    exec(compile(capsys.readouterr().out, "exported", "exec"), {})
+    wanted = Path("replayed.onnx").read_bytes()
+    assert Path("shell.onnx").read_bytes() == wanted
+    assert Path("python.onnx").read_bytes() == wanted
+
+
+def test_a_session_of_everything_is_a_script_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(CNN, data=2)
+    bench.optimize(["safe"], verify=False)
+    bench.quantize(format="qoperator", preset="full")
+    for line in bench.script("out.onnx").splitlines()[2:-1]:
+        assert run(shlex.split(line)[1:]) == 0
+    assert Path("out.onnx").exists()

@@ -1,4 +1,4 @@
-"""owb recipe: run, show and check recipes."""
+"""owb recipe: run, show, check and export recipes."""
 
 from __future__ import annotations
 
@@ -60,6 +60,28 @@ def run(recipe: str, model: str, output: str, format: str) -> None:
     steps = [{"do": step.__struct_config__.tag, "report": r} for step, r in zip(read.step, done.reports, strict=True)]
     caption = f"{len(steps)} {'step' if len(steps) == 1 else 'steps'}: {', '.join(str(s['do']) for s in steps)}."
     emit({"steps": steps, "sizes": sizes}, "replay", [before_after_table(sizes, caption)], format)
+
+
+@command.command("export")
+@click.argument("recipe", type=click.Path())
+@click.option(
+    "--to", type=click.Choice(["cli", "python"]), default="cli", show_default=True, help="Command lines, or a script."
+)
+@click.option("--model", metavar="FILE", help="What it begins with.  [default: the model that the recipe names]")
+@click.option("--output", metavar="FILE", default="out.onnx", show_default=True, help="Where its result goes.")
+def export(recipe: str, to: str, model: str | None, output: str) -> None:
+    """Print RECIPE as the command lines, or the Python, that give the same model."""
+    import shlex
+
+    from workbench import recipe as recipes
+    from workbench.exporting import command_lines, python_lines
+
+    read = recipes.read_recipe(recipe)
+    source = model or read.model or "model.onnx"
+    if to == "python":
+        click.echo("\n".join(python_lines(read, source, output)))
+    else:
+        click.echo("\n".join(command_lines(read.step, shlex.quote(source), shlex.quote(output))))
 
 
 @command.command("show")
