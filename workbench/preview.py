@@ -15,7 +15,7 @@ from workbench.lookup import Lookup
 from workbench.neighbourhood import near
 from workbench.render.text import display_name
 
-_TEXT = 22
+_TEXT = 26
 _MOST = 14
 
 
@@ -37,8 +37,8 @@ def preview(model: Model, rule: str) -> Preview:
     return Preview(Lookup(model), Lookup(result.model), result.report)
 
 
-def pictures(found: Preview, place: Application) -> tuple[list[str], list[str]]:
-    """The place before and after, as lines; "−" marks what goes and "+" what comes."""
+def pictures(found: Preview, place: Application, cells: int = _TEXT) -> tuple[list[str], list[str]]:
+    """The place before and after, as lines; "−" marks what goes and "+" what comes. A node's text has `cells` cells at most."""
     gone = [r for r in range(len(found.before.table)) if found.before.table.label(r) in place.sources]
     sources = set(place.sources)
     names = {found.before.table.label(r) for r in range(len(found.before.table))}
@@ -47,15 +47,15 @@ def pictures(found: Preview, place: Application) -> tuple[list[str], list[str]]:
     outs = {t.name for r in gone for t in found.before.table.node[r].outputs}
     came = came or [r for r in range(len(after)) if outs.intersection(t.name for t in after.node[r].outputs)]
     kept = {r for r in came if after.label(r) in names and after.label(r) not in sources}
-    before = _drawn(found.before, gone, "−", ()) if gone else [f"− {display_name(place.node)}, without a name"]
-    return before, _drawn(found.after, came, "+", kept)
+    before = _drawn(found.before, gone, "−", (), cells) if gone else [f"− {display_name(place.node)}, without a name"]
+    return before, _drawn(found.after, came, "+", kept, cells)
 
 
-def _drawn(lookup: Lookup, rows: Sequence[int], sign: str, plain: Sequence[int] | set[int]) -> list[str]:
+def _drawn(lookup: Lookup, rows: Sequence[int], sign: str, plain: Sequence[int] | set[int], cells: int) -> list[str]:
     table = lookup.table
     if not rows:
         return ["no node is needed here"]
-    around = [r for r in near(table, rows, 1) if table.op[r] != "Constant"][:_MOST]
+    around = [r for r in near(table, rows, 1) if table.op[r] != "Constant" or r in rows][:_MOST]
     place = {id(table.node[r]): k for k, r in enumerate(around)}
     edges = {
         (k, place[id(reader)]): None
@@ -68,7 +68,7 @@ def _drawn(lookup: Lookup, rows: Sequence[int], sign: str, plain: Sequence[int] 
     boxes = []
     for r in around:
         text = f"{sign if r in marked else ' '} {display_name(table.op[r], 14)}"
-        label, room = display_name(table.label(r)), max(_TEXT + 4 - len(text), 6)
+        label, room = display_name(table.label(r)), max(cells - len(text) - 1, 6)
         name = label if len(label) <= room else "…" + label[-room + 1 :]
         boxes.append(Box((f"{text} {name}",), name))
     return draw(boxes, tuple(edges)).lines()

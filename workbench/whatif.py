@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from exec.ir import Constant, Model
 from quantize.sensitivity import NodeSensitivity, Sensitivity
 
 
@@ -35,6 +36,19 @@ def _db(found: Sensitivity, chosen: list[NodeSensitivity]) -> float:
     measured = 10.0 ** (-found.all_db / 10.0) if math.isfinite(found.all_db) else 0.0
     scale = measured / taken if taken and measured else 1.0
     return -10.0 * math.log10(noise * scale) if noise * scale > 0 else math.inf
+
+
+def weight_share(model: Model, found: Sensitivity, kept: Collection[str]) -> float:
+    """The bytes of the weights that the plan takes in 8 bits, as a share of those it could take."""
+    bytes_of = {n.name: sum(t.nbytes for t in n.inputs[1:] if isinstance(t, Constant)) for n in model.graph.nodes}
+    able = [n.name for n in found.nodes if n.is_default] or [n.name for n in found.nodes]
+    total = sum(bytes_of.get(name, 0) for name in able)
+    return sum(bytes_of.get(n.name, 0) for n in found.nodes if n.name not in kept) / total if total else 0.0
+
+
+def between(now: float, whole: float, share: float) -> float:
+    """What a part of the plan gives where the whole of it takes `now` to `whole`."""
+    return now + (whole - now) * share
 
 
 def curve(found: Sensitivity) -> list[float]:

@@ -111,7 +111,11 @@ class Steady:
 
     def _quantize(self, found: Any) -> Any:
         outputs = tuple(replace(o, sqnr_db=28.5, cosine=0.9991, agreement=1.0) for o in found.report.outputs)
-        return replace(found, report=replace(found.report, outputs=outputs))
+        timing = found.report.timing and replace(found.report.timing, of_original=0.8, of_optimized=0.85, float_ms=2.0)
+        findings = tuple(
+            f for f in found.report.findings if f.code != "Q052"
+        )  # whether time is saved is the machine's word
+        return replace(found, report=replace(found.report, outputs=outputs, timing=timing, findings=findings))
 
 
 @pytest.fixture

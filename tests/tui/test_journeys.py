@@ -91,7 +91,10 @@ def test_moving_the_plan_answers_at_once_with_an_estimate(ui: Any) -> None:
         await pilot.press("plus")
         await pilot.pause()
         assert view.kept != before
-        assert "≈" in ui.text(app)
+        estimated = [line for line in ui.text(app).splitlines() if "≈" in line]
+        for what in ("output SQNR", "weights", "time", "MACs in int8"):
+            assert any(what in line for line in estimated), what
+        assert "≈ –" not in "".join(estimated)
         gate.set()
 
     ui.drive(script)

@@ -27,7 +27,7 @@ from tui.widgets.rows import Rows
 from workbench.history import Step
 from workbench.render import units
 from workbench.render.text import display_name
-from workbench.whatif import curve, just_enough, what_if
+from workbench.whatif import between, curve, just_enough, weight_share, what_if
 
 _COLUMNS = (
     Column("", 1), Column("node", 0, keep="end"), Column("kind", 13, rank=2), Column("alone dB", 8, right=True), Column("", 9, rank=3), Column("", 1),
@@ -132,7 +132,10 @@ class QuantizeView(View):
         plan = decibels(measured) if measured is not None else f"≈ {decibels(estimate.sqnr_db)}"
         line("output SQNR", "–", decibels(found.all_db), f"{plan} {'✓' if good else '▲'}", "ok" if good else "warn")
         all_report = whole.report if whole is not None else None
-        line("weights", units.size((report or all_report).before_bytes) if report or all_report else "–", units.size(all_report.after_bytes) if all_report else "–", units.size(report.after_bytes) if report else "≈ –")  # type: ignore[union-attr]  # fmt: skip
+        known = all_report or report
+        line("weights", units.size(known.before_bytes) if known else "–", units.size(all_report.after_bytes) if all_report else "–", self._weights(report, all_report))  # fmt: skip
+        now, every, planned = self._times(report, all_report, estimate.macs_int8)
+        line("time", now, every, planned)
         line("MACs in int8", "0.0 %", units.percent(what_if(found, {n.name for n in found.nodes if not n.is_default}).macs_int8), ("" if report else "≈ ") + units.percent(report.macs_int8 / report.macs_total if report and report.macs_total else estimate.macs_int8))  # fmt: skip
         line("Q · DQ", "0", f"{all_report.quantize_linear} · {all_report.dequantize_linear}" if all_report else "–", f"{report.quantize_linear} · {report.dequantize_linear}" if report else "–")  # fmt: skip
         if report is not None:
@@ -148,6 +151,34 @@ class QuantizeView(View):
         if report is not None:
             out += self._findings(report, width)
         return out
+
+    def _weights(self, report: QuantizeReport | None, whole: QuantizeReport | None) -> str:
+        """The plan's weights: as tried, else in proportion to what all of it saves."""
+        bench, found = self.owb.bench, self.found
+        if report is not None:
+            return units.size(report.after_bytes)
+        if whole is None or bench is None or found is None:
+            return "≈ –"
+        return f"≈ {units.size(between(whole.before_bytes, whole.after_bytes, weight_share(bench.model('B'), found, self.kept)))}"  # fmt: skip
+
+    @staticmethod
+    def _times(report: QuantizeReport | None, whole: QuantizeReport | None, macs_int8: float) -> tuple[str, str, str]:
+        """One run of B, of all int8 and of the plan: as measured, else in proportion to the MACs in 8 bits."""
+
+        def both_ns(known: QuantizeReport | None) -> tuple[float, float] | None:
+            if known is None or known.timing is None:
+                return None
+            after = known.timing.float_ms * 1e6 * known.timing.of_optimized
+            return after / known.timing.of_original, after
+
+        plan, every = both_ns(report), both_ns(whole)
+        first = every or plan
+        if first is None:
+            return "–", "–", "–" if report is not None else "≈ –"
+        now = units.duration(first[0])
+        if plan is not None:  # each was measured beside the float model: the ratios compare, not the milliseconds
+            return now, units.duration(every[1]) if every else "–", units.duration(first[0] * plan[1] / plan[0])
+        return now, units.duration(first[1]), f"≈ {units.duration(between(*first, macs_int8))}"
 
     def _curve(self, width: int) -> list[Line]:
         """Estimated dB over the worst nodes kept; the plan and the target are drawn."""
@@ -270,7 +301,7 @@ class QuantizeView(View):
             if then is not None:
                 then(result)
 
-        self.owb.bridge.run("quantize", "trying the plan", lambda p, c: bench.try_quantize(progress=p, cancel=c, **options), tried, quiet=then is None)  # fmt: skip
+        self.owb.bridge.run("quantize", "trying the plan", lambda p, c: bench.try_quantize(progress=p, cancel=c, timed=True, **options), tried, quiet=then is None)  # fmt: skip
         self.query_one("#tried-text", Text).show(self._what_if)
 
     def _options(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ _SIDE_BY_SIDE = 48
 """Narrower panes show before above after."""
 
 _TALLEST = 24
+_WIDEST = 26
 
 
 def page(rule: str, cls: Any, report: Report, alone: Preview | None, place: int, width: int) -> list[Line]:
@@ -60,19 +61,28 @@ def _before_and_after(rule: str, alone: Preview | None, place: int, width: int) 
     if not applied:
         text = "its places come after other rules: A applies all in their order"
         return [[("   " + part, "dim")] for part in textwrap.wrap(text, max(width - 4, 20))]
-    before, after = pictures(alone, applied[place % len(applied)])
-    if width < _SIDE_BY_SIDE:
-        return [
-            [(" before", "dim")], *([(" " + fit(text, width - 1), "diff.drop" if "− " in text else "fg")] for text in before[:_TALLEST]),
-            [(" after", "dim")], *([(" " + fit(text, width - 1), "diff.add" if "+ " in text else "fg")] for text in after[:_TALLEST]),
-        ]  # fmt: skip
     half = max(width // 2, 20)
+    before, after = pictures(alone, applied[place % len(applied)], min((half if width >= _SIDE_BY_SIDE else width) - 8, _WIDEST))  # fmt: skip
+    wide = max(map(len, (*before, *after)), default=0)
+    if width < _SIDE_BY_SIDE or wide > half - 2:
+        return [
+            [(" before", "dim")], *([(" " + text, "diff.drop" if "− " in text else "fg")] for text in _around(before, "−", width - 1)[:_TALLEST]),
+            [(" after", "dim")], *([(" " + text, "diff.add" if "+ " in text else "fg")] for text in _around(after, "+", width - 1)[:_TALLEST]),
+        ]  # fmt: skip
     out: list[Line] = [[(fit(" before", half), "dim"), (fit("after", half - 1), "dim")]]
     for k in range(min(max(len(before), len(after)), _TALLEST)):
         left = before[k] if k < len(before) else ""
         right = after[k] if k < len(after) else ""
         out.append([(" " + fit(left, half - 2) + " ", "diff.drop" if "− " in left else "fg"), (fit(right, half - 1), "diff.add" if "+ " in right else "fg")])  # fmt: skip
     return out
+
+
+def _around(picture: Sequence[str], sign: str, cells: int) -> list[str]:
+    """The columns of a wide picture that hold the first marked node."""
+    wide = max(map(len, picture), default=0)
+    at = next((line.index(f"{sign} ") for line in picture if f"{sign} " in line), 0)
+    start = max(0, min(at - cells // 3, wide - cells))
+    return [fit(line[start:], cells) for line in picture]
 
 
 def _places(applied: Sequence[Application], place: int, width: int) -> list[Line]:

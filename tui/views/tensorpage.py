@@ -17,6 +17,7 @@ from workbench.tensors import TensorRow, TensorStats
 from workbench.weightpairs import scaled
 
 _READERS = 8
+_LABEL = 9
 
 
 def page(entry: TensorEntry, stats: TensorStats | str | None, waiting: str, symbols: Symbols, maker: str) -> list[Line]:
@@ -44,7 +45,7 @@ def page(entry: TensorEntry, stats: TensorStats | str | None, waiting: str, symb
         ("zeros", f"{stats.zeros:,}"), ("NaN ∞", f"{stats.nonfinite:,}"),
         ("int8", f"{decibels(stats.int8_db)} with one scale"), ("", f"{decibels(stats.channel_db)} with one a row"),
     ]  # fmt: skip
-    out += [[(f" {fit(label, 8)}", "dim"), (text, "fg")] for label, text in facts]
+    out += [[(f" {fit(label, _LABEL)}", "dim"), (text, "fg")] for label, text in facts]
     if stats.std and stats.min is not None and stats.max is not None and stats.mean is not None:
         far = max(stats.max - stats.mean, stats.mean - stats.min) / stats.std
         out.append([(f" {fit('farthest', 8)}", "dim"), (f"{far:.1f} × std from the mean", "warn" if far > 20 else "fg")])  # fmt: skip
@@ -66,8 +67,8 @@ def scale_lines(weight: Constant | None) -> list[Line]:
         per = f"one for {how.block} elements along axis {how.axis}"
     return [
         section(" quantized"),
-        [(f" {fit('scale', 8)}", "dim"), (span(how.scale), "fg")], [(f" {fit('', 8)}", "dim"), (per, "dim")],
-        [(f" {fit('zero', 8)}", "dim"), (span(how.zero_point) if how.zero_point is not None else "0", "fg")],
+        [(f" {fit('scale', _LABEL)}", "dim"), (span(how.scale), "fg")], [(f" {fit('', _LABEL)}", "dim"), (per, "dim")],
+        [(f" {fit('zero', _LABEL)}", "dim"), (span(how.zero_point) if how.zero_point is not None else "0", "fg")],
     ]  # fmt: skip
 
 
