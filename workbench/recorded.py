@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,10 @@ import numpy as np
 import onnx
 
 from exec.arrays import Value
-from exec.errors import FeedError, OptionError
+from exec.errors import FeedError
 from exec.ir import Model
 from exec.sidefile import read_small
+from quantize.importing import imported
 from workbench.feeding import read_inputs
 
 MOST_BYTES = 2 << 30
@@ -99,12 +99,12 @@ def _npz(model: Model, path: Path) -> Recording:
 
 
 def _function(source: str) -> Iterator[Recording]:
-    module, _, name = source.partition(":")
+    function, name = imported(source), source.rpartition(":")[2]
     try:
-        function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise OptionError(f"cannot import {source!r}", why=str(error)) from error
-    for k, (inputs, outputs) in enumerate(function()):
-        yield Recording(
-            f"{name} {k}", {n: np.asarray(v) for n, v in inputs.items()}, {n: np.asarray(v) for n, v in outputs.items()}
-        )
+        for k, (inputs, outputs) in enumerate(function()):
+            given, wanted = ({n: np.asarray(v) for n, v in values.items()} for values in (inputs, outputs))
+            yield Recording(f"{name} {k}", given, wanted)
+    except Exception as error:  # it is the user's own code
+        why = f"{type(error).__name__}: {error}"
+        hint = "it is called without arguments and gives pairs (inputs, outputs), each a dict by name"
+        raise FeedError("the function that records fails", source, why, hint) from error

@@ -102,3 +102,18 @@ def test_data_that_hold_no_output_are_refused_with_what_is_there(path: Path) -> 
 def test_a_verification_stops_when_asked_to(path: Path) -> None:
     with pytest.raises(Cancelled):
         verify_recorded(load(path), [Recording("r", {"x": X}, {"y": Y})], cancel=lambda: True)
+
+
+def test_a_function_beside_the_caller_records_and_its_failure_is_its_own(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(path.parent)
+    text = "import numpy as np\ndef right():\n    yield {'x': np.float32(%s)}, {'y': np.float32(%s)}\ndef wrong(feeds):\n    return feeds\ndef odd():\n    yield 3\n"
+    Path("framework_runs.py").write_text(text % (X.tolist(), Y.tolist()), encoding="utf-8")
+    assert run(["verify", str(path), "--data", "framework_runs:right"]) == 0
+    for name, said in (("wrong", "missing 1 required positional argument"), ("odd", "TypeError")):
+        capsys.readouterr()
+        assert run(["verify", str(path), "--data", f"framework_runs:{name}"]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert "called without arguments" in told

@@ -19,7 +19,7 @@ from workbench.cli.output import emit, progress_bar
     "--data",
     required=True,
     metavar="PATH",
-    help="A folder of test_data_set_*, an .npz with inputs and outputs by name, or module:function.",
+    help="A folder of test_data_set_*, an .npz with inputs and outputs by name, or module:function, which gives pairs of both.",
 )
 @click.option(
     "--max-error",
