@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from exec.ir import Graph
 from quantize.choose import Choice, Chosen, too_little
@@ -45,10 +45,29 @@ def filled(graph: Graph, chosen: Chosen, shapes: Shapes, joining: Collection[str
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """What runs on integers, and what that costs at its borders.
+
+    nodes      ids of the nodes in 8 bits, those that only join or move too
+    converted  elements that are quantized or dequantized between nodes
+    """
+
+    nodes: frozenset[int]
+    converted: int
+
+
 def converted(
     graph: Graph, chosen: Sequence[Choice], shapes: Shapes, joining: Collection[str], left: Collection[str]
 ) -> int:
     """Elements that are quantized or dequantized between nodes."""
+    return integers_of(graph, chosen, shapes, joining, left).converted
+
+
+def integers_of(
+    graph: Graph, chosen: Sequence[Choice], shapes: Shapes, joining: Collection[str], left: Collection[str]
+) -> Integers:
+    """Nodes in 8 bits with this choice, and the conversions around them."""
     reach = reach_of(graph, chosen, joining, left)
     inside = {id(c.made) for c in chosen if c.made is not None} | {id(n.outputs[0]) for n in reach.joined}
     integer = {id(c.node) for c in chosen} | {id(n) for n in reach.joined}
@@ -69,4 +88,4 @@ def converted(
         differs = (key in outputs or not all(wants)) if key in inside else any(wants)
         if differs:
             total += math.prod(shapes.get(tensor.name, ()))
-    return total
+    return Integers(frozenset(integer), total)

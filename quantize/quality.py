@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -117,8 +117,11 @@ class Judge:
 
     def outputs(self, model: Model, *, cancel: Cancel | None = None) -> tuple[OutputQuality, ...]:
         """Run `model` on the same samples."""
+        return self.compared(run(model, self.samples, list(self.wanted), at_once=self.at_once, cancel=cancel))
+
+    def compared(self, found: Iterable[Mapping[str, Value]]) -> tuple[OutputQuality, ...]:
+        """The quality of the compared values, one mapping a sample."""
         tallies: dict[str, Tally] = {}
-        found = run(model, self.samples, list(self.wanted), at_once=self.at_once, cancel=cancel)
         for got, expected in zip(found, self.expected, strict=True):
             for name, want in expected.items():
                 value = got[name]
@@ -129,6 +132,10 @@ class Judge:
                         )
                     tallies[name].add(want, value)
         return tuple(tally.quality(self.wanted[name]) for name, tally in tallies.items())
+
+    def first(self, count: int) -> Judge:
+        """A judge by the first samples only."""
+        return replace(self, samples=self.samples[:count], expected=self.expected[:count])
 
     def sqnr_db(self, model: Model, *, cancel: Cancel | None = None) -> float:
         """Of the worst floating-point output."""

@@ -1,41 +1,34 @@
-"""The best mix of float and 8 bits that reaches a target: orderings of nodes, judged prefix by prefix, the best always kept.
+"""The best mix of float and 8 bits that reaches a target: from the preset's choice, node by node, the best always kept.
 
-Noises of single nodes nearly add up, so an order by noise per gain has its good mixes among its prefixes. The preset's own choice
-without its noisiest nodes is a second order: on recognisers it wins. A search can be stopped at any time; what it found so far counts.
+What a mix costs is estimated (`quantize.estimate`), so that thousands are looked at; those that are best for one exchange rate of noise
+against time are built and judged, and the rate is bisected. The preset's choice without its noisiest nodes is a second way: on recognisers
+it wins. The preset's choice is the first mix judged: nothing that loses to it can be the result. A search can be stopped at any time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
-
-import numpy as np
 
 from exec.errors import Cancelled, OptionError
 from exec.ir import Model
 from exec.progress import Cancel, Progress, report
 from quantize.choose import Choice
-from quantize.filling import converted
+from quantize.estimate import Estimate, listen, time
 from quantize.latency import Stopwatch, engine_name
-from quantize.placement import JOINED
 from quantize.quality import Judge
 from quantize.report import SearchPoint
-from quantize.sensitivity import NodeSensitivity, ranked
 from quantize.static import Built, Measured, build
 
 Metric = Callable[[Model], float]
-MARGIN_DB = 0.5  # above the target: samples nobody looked at are a little worse than those that were searched with
+MARGIN_DB = 0.25  # above the target, over all samples kept: those nobody looked at are a little worse
 RANKED_BY = 2  # samples: enough for an order
-CONVERSION = (
-    48.0  # multiply-adds that take as long as one element's conversion to 8 bits or back (measured, AVX512-VNNI)
-)
-MOST_REMOVED, LOOKED_AT = (
-    32,
-    12,
-)  # nodes taken out of the preset's choice one by one; the noisiest that are compared at each step
+RATES, STEPS = (-8.0, 10.0), 8  # powers of two between which the rate of noise against time is bisected, and how often
+TURNS = 3  # times all nodes are looked at for one rate
+LISTENED = 0.4  # share of the seconds after which no further value is looked at
 MOST_TIMED, TIMING_SECONDS = 8, 8.0  # mixes that are timed before one is chosen, and for how long
 BREAK_EVEN = 24.0  # multiply-adds per element moved at which int8 neither saves nor costs time (measured, AVX512-VNNI)
 
@@ -111,63 +104,89 @@ class Search:
     best: SearchPoint | None = None
     _goal: float = 0.0
     _watch: Stopwatch | None = None
-    _built: Built | None = None
+    _order: list[str] = field(default_factory=list)
+    _known: dict[tuple[str, ...], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.estimate = Estimate(self.measured)
 
     def run(self) -> Searched:
         """Search until the orders are through, the time is up or the user stops; the best is kept all along."""
         stopped = ""
-        everything = self.measured.options.preset == "full"
-        gains = {c.node.name: float(c.macs) if everything else gain_of(c) for c in self.measured.chosen.possible}
         default = [c.node.name for c in self.measured.chosen.taken]
         try:
             self._prepare()
-            if self._try(default) and default and self.target.latency is None:
+            if self._try(default) and default and self.target.latency is None and self._holds(self.points[0]):
                 return self._result("")
-            useful = {n for n, g in gains.items() if g > 0} | set(default)
-            few = replace(self.judge, samples=self.judge.samples[:RANKED_BY], expected=self.judge.expected[:RANKED_BY])
-            nodes = ranked(
-                self._only(useful),
-                few,
-                enough=self._half_over,
-                earliest=True,
-                progress=self.progress,
-                cancel=self._stop,
-            )
-            noise = noises(nodes, [*useful])
-            for order in (self._thinned(noise, default), *orders(noise, gains, default)):
-                self._bisect(order)
+            self._listen(default)
+            self._rates(default)
+            self._bisect(self._by_noise(default))
         except Cancelled:
             stopped = "stopped" if self.cancel is not None and self.cancel() else f"after {self.target.seconds:.0f} s"
             if not self.points:
                 raise
         return self._result(stopped)
 
-    def _saved(self, names: Iterable[str]) -> float:
-        """What a mix saves, in multiply-adds: those in 8 bits less what the conversions between float and 8 bits cost."""
-        measured, wanted = self.measured, set(names)
-        chosen = [c for c in measured.chosen.possible if c.node.name in wanted]
-        joining = JOINED[measured.options.preset]
-        moved = converted(measured.model.graph, chosen, measured.shapes, joining, measured.chosen.left)
-        return sum(c.macs for c in chosen) - CONVERSION * moved
+    def _listen(self, default: Sequence[str]) -> None:
+        """Fill in the estimate: noise of values and weights, time of nodes and conversions."""
+        estimate, possible = self.estimate, self.measured.chosen.possible
+        until = self.began + LISTENED * self.target.seconds
+        listen(estimate, self.judge.first(RANKED_BY), until, progress=self.progress, cancel=self._stop)
+        if self.measured.options.preset != "full":  # it means everything, whatever it gains
+            time(estimate, default, self._useful(default), self.judge.samples[0])
+        said, _ = estimate.of(default)
+        if said and default:
+            estimate.scale = 10.0 ** (-max(self.points[0].db, -30.0) / 10.0) / said
+            estimate.forget()
+        self._order = [c.node.name for c in possible if c.node.name in self._useful(default)]
 
-    def _thinned(self, noise: Mapping[str, float], default: Sequence[str]) -> list[str]:
-        """The preset's nodes, those last whose noise is largest for what they save where they lie: between 8-bit nodes, or at a border."""
-        left = list(default)
-        removed: list[str] = []
-        while len(left) > 1 and len(removed) < MOST_REMOVED and not self._stop():
-            now = self._saved(left)
-            noisiest = sorted(left, key=lambda n: -noise[n])[:LOOKED_AT]
-            lost = {n: max(now - self._saved([k for k in left if k != n]), 1.0) for n in noisiest}
-            worst = max(noisiest, key=lambda n: noise[n] / lost[n])
-            left.remove(worst)
-            removed.append(worst)
-        return [*left, *reversed(removed)]
+    def _useful(self, default: Sequence[str]) -> set[str]:
+        """Nodes that may save time in 8 bits."""
+        if self.measured.options.preset == "full":
+            return {c.node.name for c in self.measured.chosen.possible}
+        return {c.node.name for c in self.measured.chosen.possible if gain_of(c) > 0} | set(default)
 
-    def _only(self, names: set[str]) -> Measured:
-        chosen = self.measured.chosen
-        return replace(
-            self.measured, chosen=replace(chosen, possible=tuple(c for c in chosen.possible if c.node.name in names))
-        )
+    def _rates(self, default: Sequence[str]) -> None:
+        """Bisect the rate of noise against time: the smallest that is quiet enough, for a latency the largest that is fast enough."""
+        low, high = RATES
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            met = self._try(self._best_for(2.0**middle, default))
+            if met == (self.target.latency is None):
+                high = middle
+            else:
+                low = middle
+
+    def _best_for(self, rate: float, default: Sequence[str]) -> frozenset[str]:
+        """From the preset's choice by single nodes, and by two neighbours, as long as time + rate · noise falls."""
+        noise_of, time_of = self.estimate.of(default)
+        per_noise, per_time = rate / (noise_of or 1.0), 1.0 / (abs(time_of) or 1.0)
+
+        def cost(names: frozenset[str]) -> float:
+            noise, spent = self.estimate.of(names)
+            return per_noise * noise + per_time * spent
+
+        now = frozenset(default)
+        least = cost(now)
+        for _ in range(TURNS):
+            before = now
+            for first, second in zip(self._order, [*self._order[1:], ""], strict=True):
+                if self._stop():
+                    return now
+                for turned in ({first}, {first, second} - {""}):
+                    other = now ^ turned
+                    spent = cost(other)
+                    if spent < least:
+                        now, least = other, spent
+                        break
+            if now == before:
+                break
+        return now
+
+    def _by_noise(self, default: Sequence[str]) -> list[str]:
+        """The preset's nodes, those last without which it is quietest."""
+        whole = frozenset(default)
+        return sorted(default, key=lambda n: -self.estimate.of(whole - {n})[0])
 
     def _prepare(self) -> None:
         target, model = self.target, self.measured.model
@@ -177,13 +196,10 @@ class Search:
             self._watch = Stopwatch(model, self.judge.samples[0])
             self._goal = target.latency
         else:
-            self._goal = (target.db or 0.0) + MARGIN_DB
+            self._goal = target.db or 0.0
 
     def _stop(self) -> bool:
         return perf_counter() - self.began > self.target.seconds or (self.cancel is not None and self.cancel())
-
-    def _half_over(self) -> bool:
-        return perf_counter() - self.began > self.target.seconds / 2
 
     def _bisect(self, order: Sequence[str]) -> None:
         """Find the longest prefix that is good enough (for a latency: the shortest that is fast enough)."""
@@ -230,7 +246,7 @@ class Search:
         if self.target.latency is not None:
             return new.db > old.db if new.met else (new.latency or math.inf) < (old.latency or math.inf)
         if new.met:
-            return (self._saved(new.nodes), new.db) > (self._saved(old.nodes), old.db)
+            return self.estimate.of(new.nodes)[1] < self.estimate.of(old.nodes)[1]
         return (new.metric or 0.0, new.db) > (old.metric or 0.0, old.db)
 
     def _result(self, stopped: str) -> Searched:
@@ -245,25 +261,33 @@ class Search:
         """The fastest mix that meets the target on the held-back samples too; else the best there."""
         assert self.best is not None
         candidates = self._by_time([p for p in self.points if p.met]) or [self.best]
-        judged: list[tuple[float, SearchPoint]] = []
         for point in candidates:
-            held = (
-                point.db
-                if self.held is None
-                else self.held.sqnr_db(build(self.measured, point.nodes, halves=False).model)
-            )
-            if min(held, point.db) >= self._goal:
+            if self._holds(point):
                 return point, True
-            judged.append((held, point))
-        db, best = max(judged, key=lambda pair: pair[0])
-        return best, min(db, best.db) >= wanted
+        best = max(candidates, key=self._pooled)
+        return best, best.met and self._pooled(best) >= wanted
+
+    def _holds(self, point: SearchPoint) -> bool:
+        """Whether a mix that meets the target does so with a margin over all samples kept."""
+        return self.target.db is None or self._pooled(point) >= self.target.db + MARGIN_DB
+
+    def _pooled(self, point: SearchPoint) -> float:
+        """SQNR over the samples searched with and those held back, as if they were of one strength."""
+        if self.held is None:
+            return point.db
+        if point.nodes not in self._known:
+            held = self.held.sqnr_db(build(self.measured, point.nodes, halves=False).model)
+            few, many = len(self.judge.samples), len(self.held.samples)
+            noise = (few * 10.0 ** (-point.db / 10.0) + many * 10.0 ** (-held / 10.0)) / (few + many)
+            self._known[point.nodes] = -10.0 * math.log10(noise) if noise else math.inf
+        return self._known[point.nodes]
 
     def _by_time(self, points: Sequence[SearchPoint]) -> list[SearchPoint]:
-        """Mixes, the fastest first: by what they save in multiply-adds, those that save most as measured.
+        """Mixes, the fastest first: by the estimate, those that it finds fastest as measured.
 
         One float node between two in 8 bits can cost more than it spares: only the clock tells. Without onnxruntime there is no such clock.
         """
-        order = sorted(points, key=lambda p: -self._saved(p.nodes))
+        order = sorted(points, key=lambda p: self.estimate.of(p.nodes)[1])
         if engine_name() != "onnxruntime" or len(order) < 2:
             return order
         watch = Stopwatch(self.measured.model, self.judge.samples[0])
@@ -287,19 +311,3 @@ def gain_of(choice: Choice) -> float:
     if node.op == "Conv" and (weight.shape[1] <= 4 or (int(node.attrs.get("group", 1)) > 1 and weight.shape[1] == 1)):
         return 0.0
     return choice.macs * (1.0 - BREAK_EVEN / choice.intensity)
-
-
-def noises(nodes: Sequence[NodeSensitivity], names: Sequence[str]) -> dict[str, float]:
-    """Noise by name; a node there was no time to look at is taken for one of the quieter ones: those looked at first lie nearer to the input."""
-    found = {n.name: n.noise for n in nodes}
-    guess = float(np.quantile(list(found.values()), 0.25)) if found else 0.0
-    return {name: found.get(name, guess) for name in names}
-
-
-def orders(noise: Mapping[str, float], gains: Mapping[str, float], default: Sequence[str]) -> list[list[str]]:
-    """Nodes in the order they are taken in: by noise per gain, and the preset's by noise alone."""
-    useful = [n for n in noise if gains[n] > 0]
-    taken = [n for n in default if n in noise]
-    by_ratio = sorted(useful, key=lambda n: noise[n] / gains[n])
-    by_noise = sorted(taken, key=lambda n: noise[n])
-    return [by_ratio, by_noise] if taken else [by_ratio]

@@ -1,4 +1,4 @@
-"""What each node costs: one quantized at a time, all others float, judged before a last Softmax."""
+"""What each node or value costs: one quantized at a time, all others float, judged before a last Softmax."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
+from exec.errors import OptionError, nearest
 from exec.ir import Model
 from exec.progress import Cancel, Progress, check, report
 from quantize.prepare import prepared
+from quantize.probing import TensorSensitivity, ranked_values
 from quantize.quality import Judge
 from quantize.report import OutputQuality
 from quantize.samples import samples_of
 from quantize.selection import Selector
 from quantize.static import Measured, Options, build, measure
 
+RANKED = ("node", "tensor", "both")
 JUDGED = 4  # samples: the order of nodes settles with few
 
 
@@ -45,10 +48,11 @@ class NodeSensitivity:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """Nodes, the most harmful first.
+    """Nodes, values or both, the most harmful first.
 
     all_db   with every node the preset takes in 8 bits
     samples  judged by
+    tensors  values rounded to 8 bits alone, without the weights of the nodes around them
     """
 
     nodes: tuple[NodeSensitivity, ...]
@@ -56,18 +60,22 @@ class Sensitivity:
     samples: int
     data: str
     seconds: float
+    tensors: tuple[TensorSensitivity, ...] = ()
 
 
 def sensitivity(
     model: Model, data: Any = None, *, preset: str = "balanced", method: str = "auto", activations: str = "u8", weights: str = "s8",
-    include: Sequence[Selector] = (), exclude: Sequence[Selector] = (), judged: int = JUDGED, progress: Progress | None = None, cancel: Cancel | None = None,
+    include: Sequence[Selector] = (), exclude: Sequence[Selector] = (), judged: int = JUDGED, by: str = "node", progress: Progress | None = None, cancel: Cancel | None = None,
 ) -> Sensitivity:  # fmt: skip
-    """Rank the nodes of `model` that can be quantized by what each does to the outputs; the argument is never changed.
+    """Rank the nodes of `model` that can be quantized, or the values between them, by what each does to the outputs; the argument is never changed.
 
     data    calibration samples as `quantize` takes them
-    judged  of them, how many a node is judged by
+    judged  of them, how many each is judged by
+    by      "node", "tensor" or "both"
     """
     began = perf_counter()
+    if by not in RANKED:
+        raise OptionError(f"no ranking by {by!r}", why=f"there are {', '.join(RANKED)}", hint=nearest(by, RANKED))
     options = Options(
         activations, weights, method=method, preset=preset, include=tuple(include), exclude=tuple(exclude)
     )
@@ -75,27 +83,22 @@ def sensitivity(
     samples = samples_of(work, data)
     measured = measure(work, samples, options, every=True, keep=judged, progress=progress, cancel=cancel)
     judge = Judge.of(work, measured.calibration.kept, logits=True, at_once=True)
-    nodes = ranked(measured, judge, progress=progress, cancel=cancel)
+    nodes = ranked(measured, judge, progress=progress, cancel=cancel) if by != "tensor" else ()
+    tensors = ranked_values(measured, judge, progress=progress, cancel=cancel) if by != "node" else ()
     whole = judge.sqnr_db(build(measured, halves=False).model, cancel=cancel)
-    return Sensitivity(nodes, whole, len(judge.samples), samples.source, perf_counter() - began)
+    return Sensitivity(nodes, whole, len(judge.samples), samples.source, perf_counter() - began, tensors)
 
 
 def ranked(
-    measured: Measured, judge: Judge, *, enough: Cancel | None = None, earliest: bool = False, progress: Progress | None = None, cancel: Cancel | None = None
-) -> tuple[NodeSensitivity, ...]:  # fmt: skip
-    """Each node that can be quantized alone, the most harmful first.
-
-    enough    asked before each node; once true the rest is left out
-    earliest  begin at the input, where noise has most to go through, instead of with the largest
-    """
+    measured: Measured, judge: Judge, *, progress: Progress | None = None, cancel: Cancel | None = None
+) -> tuple[NodeSensitivity, ...]:
+    """Each node that can be quantized alone, the most harmful first."""
     rows: list[NodeSensitivity] = []
-    possible = list(measured.chosen.possible) if earliest else sorted(measured.chosen.possible, key=lambda c: -c.macs)
+    possible = sorted(measured.chosen.possible, key=lambda c: -c.macs)
     taken = {c.node.name for c in measured.chosen.taken}
     measured = replace(measured, options=replace(measured.options, rounding="nearest"))
     for number, choice in enumerate(possible):
         check(cancel, "the sensitivity analysis")
-        if rows and enough is not None and enough():
-            break
         report(progress, number, len(possible), choice.node.name)
         outputs = judge.outputs(build(measured, {choice.node.name}, halves=False).model, cancel=cancel)
         worst = min((o.sqnr_db for o in outputs), default=math.inf)

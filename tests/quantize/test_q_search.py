@@ -128,6 +128,18 @@ def test_cancel_before_anything_was_found_stops() -> None:
         quantize(model, data=data, preset="full", target=25.0, cancel=lambda: True)
 
 
+@pytest.mark.parametrize("target", [Target(db=60.0), Target(latency=1e-9), Target(db=20.0)])
+def test_the_preset_is_a_point_of_the_front_and_nothing_that_loses_to_it_is_the_result(target: Target) -> None:
+    model, data = uneven()
+    plain = quantize(model, data=data, preset="full").report
+    report = quantize(model, data=data, preset="full", target=target).report
+    first = report.search[0]
+    assert set(first.nodes) == {n.name for n in plain.nodes}
+    taken = tuple(sorted(n.name for n in report.nodes))
+    found = next(p for p in report.search if p.nodes == taken)
+    assert found == first or found.db > first.db or (found.latency or 0.0) < (first.latency or 0.0)
+
+
 def test_progress_tells_what_is_tried() -> None:
     model, data = uneven()
     said: list[str] = []

@@ -42,6 +42,18 @@ def test_sensitivity_names_every_node_and_what_the_preset_takes(capsys: pytest.C
     assert {n["name"] for n in found["nodes"] if n["is_default"]} == {"/convs.1/Conv", "/convs.2/Conv"}
 
 
+def test_sensitivity_by_tensor_ranks_values_with_their_worst_output_and_slice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = owb(capsys, "sensitivity", CNN, "--samples", "2", "--by", "tensor", "--json")
+    found = json.loads(out)
+    assert (code, found["nodes"]) == (0, [])
+    assert [t["sqnr_db"] for t in found["tensors"]] == sorted(t["sqnr_db"] for t in found["tensors"])
+    assert all(t["outputs"][0]["slices_db"] and t["kept_db"] > 20 for t in found["tensors"])
+    _, table, _ = owb(capsys, "sensitivity", CNN, "--samples", "2", "--by", "both")
+    assert all(word in table for word in ("worst output", "of the value itself", "MACs per element"))
+
+
 def test_a_query_selects_by_what_the_nodes_are(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = owb(capsys, "quantize", CNN, "--samples", "1", "--no-time", "--exclude", "op:Conv macs>1M", "--json")
     assert [n["name"] for n in json.loads(out)["nodes"]] == ["/convs.2/Conv"]

@@ -1,4 +1,4 @@
-"""owb sensitivity: what each node costs in 8 bits."""
+"""owb sensitivity: what each node or value costs in 8 bits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,20 @@ from workbench.cli.output import emit, progress_bar
 @model_argument
 @data_options
 @scheme_options
+@click.option(
+    "--by",
+    type=click.Choice(["node", "tensor", "both"]),
+    default="node",
+    show_default=True,
+    help="What is ranked: nodes with their weights, or the values between them.",
+)
 @format_options
 @own_kernels_option
 @budget_options
 def command(
-    model: str, data: Any, method: str, activations: str, weights: str, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], format: str
+    model: str, data: Any, method: str, activations: str, weights: str, preset: str, include: tuple[str, ...], exclude: tuple[str, ...], by: str, format: str
 ) -> None:  # fmt: skip
-    """Rank the nodes of MODEL: each alone in 8 bits, and what it does to the outputs. The most harmful come first."""
+    """Rank the nodes of MODEL, or its values: each alone in 8 bits, and what it does to the outputs. The most harmful come first."""
     import workbench
     from quantize.sensitivity import sensitivity
     from workbench.render.quantizing import sensitivity_tables
@@ -36,6 +43,6 @@ def command(
     with progress_bar() as progress:
         ranking = sensitivity(
             opened, data, preset=preset, method=method, activations=activations, weights=weights, include=selectors(opened, include),
-            exclude=selectors(opened, exclude), progress=progress,
+            exclude=selectors(opened, exclude), by=by, progress=progress,
         )  # fmt: skip
     emit(ranking, "sensitivity", sensitivity_tables(ranking), format)

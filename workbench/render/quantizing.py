@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from quantize.calibration import CalibrationReport
 from quantize.findings import Finding
+from quantize.probing import TensorSensitivity
 from quantize.report import QuantizedTensor, QuantizeReport, Timing
 from quantize.sensitivity import Sensitivity
 from workbench.render import units
@@ -41,7 +42,8 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
 
 
 def sensitivity_tables(found: Sensitivity) -> list[Table]:
-    """Nodes by what each costs, the most harmful first."""
+    """Values and nodes by what each costs, the most harmful first."""
+    caption = f"the preset's nodes together: {found.all_db:.1f} dB, {found.samples} samples of {found.data}. {found.seconds:.1f} s."
     columns = (
         Column("name", "node", "name"), Column("op", "op", spare=1), Column("sqnr_db", "alone in 8 bits", "db"), Column("macs", "MACs", "count", spare=2),
         Column("intensity", "MACs per element", "number", spare=3), Column("is_default", "preset"),
@@ -49,8 +51,26 @@ def sensitivity_tables(found: Sensitivity) -> list[Table]:
     rows = tuple(
         (n.name, n.op, n.sqnr_db, n.macs, n.intensity, "takes it" if n.is_default else "") for n in found.nodes
     )
-    caption = f"the preset's nodes together: {found.all_db:.1f} dB, {found.samples} samples of {found.data}. {found.seconds:.1f} s."
-    return [Table("", columns, rows, caption)]
+    nodes = Table("", columns, rows, caption)
+    if not found.tensors:
+        return [nodes]
+    values = _sensitive_values(found.tensors, "" if found.nodes else caption)
+    return [values, nodes] if found.nodes else [values]
+
+
+def _sensitive_values(tensors: Sequence[TensorSensitivity], caption: str) -> Table:
+    """One row a value: what it does to the worst output, and to the worst part of it."""
+    columns = (
+        Column("name", "value", "name"), Column("op", "made by", spare=2), Column("sqnr_db", "alone in 8 bits", "db"),
+        Column("kept_db", "of the value itself", "db", spare=3), Column("output", "worst output", "name", spare=4), Column("cosine", "cosine", "number", spare=5),
+        Column("max_abs", "max diff", "number", spare=6), Column("worst_slice_db", "worst slice", "db", spare=1), Column("is_default", "preset"),
+    )  # fmt: skip
+    rows = []
+    for t in tensors:
+        worst = min(t.outputs, key=lambda o: o.sqnr_db)
+        slices = min(worst.slices_db, default=None)
+        rows.append((t.name, t.op or "input", t.sqnr_db, t.kept_db, worst.name, worst.cosine, worst.max_abs, slices, "in 8 bits" if t.is_default else ""))  # fmt: skip
+    return Table("", columns, tuple(rows), caption)
 
 
 def _findings(findings: Sequence[Finding]) -> Table:
