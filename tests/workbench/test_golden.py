@@ -46,6 +46,8 @@ CASES = {
     "calibrate": ["calibrate", "{cnn}", "--samples", "2", "-o", "ranges.json"],
     "sensitivity": ["sensitivity", "{cnn}", "--samples", "2"],
     "profile": ["profile", "{mobile}", "--runs", "3", "--kernels", "numpy", "--seed", "1"],
+    "profile-path": ["profile", "{mobile}", "--runs", "3", "--kernels", "numpy", "--by", "path"],
+    "profile-memory": ["profile", "{mobile}", "--runs", "3", "--kernels", "numpy", "--by", "memory"],
     "run": ["run", "{mobile}", "--seed", "1"],
     "verify": ["verify", "exact.onnx", "--data", "recorded.npz"],
     "verify-differs": ["verify", "exact.onnx", "--data", "wrong.npz"],

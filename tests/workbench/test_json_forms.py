@@ -31,6 +31,7 @@ COMMANDS = {
     "run onnxruntime": ["run", "{mobile}", "--engine", "onnxruntime"],
     "batch": ["batch", "{cnn}", "missing.onnx", "--recipe", "{recipe}", "--report", "out.json"],
     "profile": ["profile", "{mobile}", "--runs", "3"],
+    "profile path": ["profile", "{mobile}", "--runs", "3", "--by", "path"],
     "compare": ["compare", "{mobile}", "{cnn}"],
     "diff": ["diff", "{mobile}", "{cnn}"],
     "verify": ["verify", "{torch}", "--data", "{recorded}"],

@@ -48,7 +48,11 @@ _NAMED = 5
     help="Let neighbouring nodes share a step; --no-fuse times every node alone.",
 )
 @click.option(
-    "--by", type=click.Choice(["node", "op", "scope"]), default="node", show_default=True, help="What a row is."
+    "--by",
+    type=click.Choice(["node", "op", "scope", "path", "memory"]),
+    default="node",
+    show_default=True,
+    help="What a row is; path: the nodes a run must wait for, and what each would save; memory: what is alive along the run.",
 )
 @click.option("--all", "whole", is_flag=True, help="List every node, not only the slowest.")
 @click.option("--save", type=click.Path(), metavar="FILE.json", help="Keep the times and this machine's rates, for CI.")
@@ -137,7 +141,15 @@ def command(
         from exec.model_explorer import node_data
 
         _write(model_explorer, node_data(result, opened.graph.name or "main"))
-    if format != "github":
+    if by == "path":
+        from workbench.criticalpath import critical_path
+        from workbench.lookup import Lookup
+        from workbench.render.profiling import path_table
+
+        lookup = Lookup(opened, result)
+        answer, table = path_table(lookup, critical_path(lookup), result, whole=whole or format != "table")
+        emit(answer, "critical-path", [table], "table" if format == "github" else format)
+    elif format != "github":
         emit(result, "profile", profile_tables(result, by, whole=whole or format != "table"), format)
     if save:
         slowdown.save(save, result, force=force)

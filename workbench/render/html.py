@@ -103,7 +103,7 @@ def _operators(report: ChangeReport) -> str:
 
 def _outputs(result: Comparison) -> str:
     rows = [
-        [f"<code>{_text(o.name)}</code>", _text(units.decibel(o.sqnr_db)), f"{o.cosine:.6f}", f"{o.max_abs:.3g}", '<span class="ok">agrees</span>' if o.within else '<span class="bad">differs</span>']
+        [f"<code>{_text(o.name)}</code>", _text(units.decibel(o.sqnr_db)), f"{o.cosine:.6f}", f"{o.max_abs:.3g}", f"{o.share:.1e}", '<span class="ok">agrees</span>' if o.within else '<span class="bad">differs</span>', _text(o.note)]
         for o in result.outputs
     ]  # fmt: skip
     first = (
@@ -111,7 +111,21 @@ def _outputs(result: Comparison) -> str:
         if result.first is None
         else f"<p>First value to differ: <code>{_text(result.first.after)}</code> of {_text(result.first.op)}.</p>"
     )
-    return _table((("output", False), ("SQNR", True), ("cosine", True), ("max diff", True), ("", False)), rows) + first
+    return (
+        _table(
+            (
+                ("output", False),
+                ("SQNR", True),
+                ("cosine", True),
+                ("max diff", True),
+                ("of range", True),
+                ("", False),
+                ("", False),
+            ),
+            rows,
+        )
+        + first
+    )
 
 
 def _plot(result: Comparison) -> str:

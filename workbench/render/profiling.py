@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from exec.timing import NodeTime, Profile
+from workbench.criticalpath import saved_by
 from workbench.render import units
 from workbench.render.github import annotation
 from workbench.render.table import Column, Table
 from workbench.scopes import scope_of
 from workbench.slowdown import Slowdown
 
+if TYPE_CHECKING:
+    from workbench.criticalpath import Critical
+    from workbench.lookup import Lookup
+
 _MOST = 25
 
 
 def profile_tables(result: Profile, by: str = "node", *, whole: bool = False) -> list[Table]:
     """Time by node, operator or scope, slowest first."""
+    if by == "memory":
+        return [memory_table(result, whole=whole)]
     if by == "op":
         return [_grouped(result, "operator", lambda n: n.op)]
     if by == "scope":
@@ -49,6 +57,56 @@ def _nodes(result: Profile, whole: bool) -> Table:
     )
     shared = " * shares a step with others: its part by cost." if any(n.shared for n in shown) else ""
     return Table("", columns, tuple(rows), left + verdict(result) + shared, _notes(result))
+
+
+def path_table(
+    lookup: Lookup, critical: Critical, result: Profile, *, whole: bool = False
+) -> tuple[dict[str, Any], Table]:
+    """The longest path through the times, the slowest of its nodes first, and what each would save if it cost nothing."""
+    table = lookup.table
+    ordered = sorted(critical.path, key=lambda r: -(table.time_ns[r] or 0.0))
+    shown = ordered if whole else ordered[:_MOST]
+    saved = saved_by(lookup, shown[:_MOST])
+    rows = tuple(
+        (table.label(r), table.op[r], table.time_ns[r], (table.time_ns[r] or 0.0) / (critical.length_ns or 1.0), saved.get(r))
+        for r in shown
+    )  # fmt: skip
+    columns = (
+        Column("name", "node", "name"), Column("op", "operator", "name", spare=1), Column("median_ns", "median", "ns"), Column("share", "of the path", "percent"),
+        Column("saved_ns", "saves if free", "ns"),
+    )  # fmt: skip
+    spare = sorted((ns for r, ns in critical.slack_ns.items() if r not in set(critical.path) and table.time_ns[r]))
+    left = f" {len(ordered) - len(shown):,} more on it (--all lists them)." if len(ordered) > len(shown) else ""
+    beside = f" {len(spare):,} timed nodes beside it could take {units.duration(spare[0])} to {units.duration(spare[-1])} longer each." if spare else ""  # fmt: skip
+    caption = (
+        f"The longest path, if every branch could run at once: {len(critical.path):,} of {len(critical.slack_ns):,} nodes, "
+        f"{units.duration(critical.length_ns)} of {units.duration(critical.total_ns)}.{left}{beside}"
+    )
+    answer = {
+        "length_ns": critical.length_ns,
+        "total_ns": critical.total_ns,
+        "path": [{"name": table.label(r), "op": table.op[r], "median_ns": table.time_ns[r], "saved_ns": saved.get(r)} for r in critical.path],
+        "slack": [{"name": table.label(r), "op": table.op[r], "slack_ns": ns} for r, ns in critical.slack_ns.items()],
+    }  # fmt: skip
+    return answer, Table("", columns, rows, caption, _notes(result))
+
+
+def memory_table(result: Profile, *, whole: bool = False) -> Table:
+    """Memory of values along the run, in its order; without `whole` where it is highest."""
+    known = list(enumerate(result.nodes)) if result.peak_bytes is not None else []
+    highest = max((n.live_bytes for _, n in known), default=0) or 1
+    first = sorted(known, key=lambda item: -item[1].live_bytes)[:_MOST]
+    chosen = known if whole else sorted(first, key=lambda item: item[0])
+    columns = (
+        Column("step", "step", "count"), Column("name", "node", "name"), Column("op", "operator", "name", spare=1), Column("live_bytes", "alive", "bytes"),
+        Column("bar", ""),
+    )  # fmt: skip
+    rows = tuple(
+        (k, n.name or f"{n.op}#{n.index}", n.op, n.live_bytes, "█" * round(20 * n.live_bytes / highest))
+        for k, n in chosen
+    )
+    left = f"{len(known) - len(rows):,} steps with less (--all lists them). " if len(rows) < len(known) else ""
+    return Table("", columns, rows, f"{left}In all: {_memory(result)}.", _notes(result))
 
 
 def _notes(result: Profile) -> tuple[str, ...]:
