@@ -76,7 +76,7 @@ def gathered_ns(c: Convolution) -> float:
     outputs, channels = c.weights.shape[:2]
     places, nbytes = math.prod(c.g.out), 4 * 9 * outputs * channels
     work = 9 * outputs * channels * places
-    slowed = 1.3 if work <= SMALL else (outputs + 30) / outputs
+    slowed = 1.3 if work <= SMALL else (outputs + 40) / outputs
     product = max(2 * work * slowed / SINGLE, nbytes / FAR_BYTES)
     columns = 9 * channels * places
     far = columns * FAR_COPY_NS if 4 * columns >= CACHE_BYTES else 0.0
