@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from threading import RLock
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -68,6 +69,7 @@ class Bench:
         self.opened_ns = perf_counter_ns() - started
         self.history = History(model)
         self.results = Results()
+        self._looking = RLock()
         self.a = 0
         self.shown: Shown = "A"
         self.saved_step = 0
@@ -393,13 +395,25 @@ class Bench:
 
     def lookup(self, slot: str = "", *, complete: bool = False) -> Lookup:
         """The nodes of a slot: names at once, shapes and costs with `complete`."""
+        slot = slot or self.shown
+        found = self._looked_up(slot, complete)
+        if found is not None:
+            return found
+        with self._looking:  # who asks meanwhile waits for the same one: two of a large model are 90 MB
+            return self._looked_up(slot, complete) or self._look_up(slot, complete)
+
+    def _looked_up(self, slot: str, complete: bool) -> Lookup | None:
+        """The lookup there is of a slot, if it serves."""
+        known = self.results.lookups.get(self.key(slot))
+        if known is None or known.model is not self.model(slot) or known.profile is not self.results.profile(self.key(slot)):  # fmt: skip
+            return None
+        return known if known.known or not complete else None
+
+    def _look_up(self, slot: str, complete: bool) -> Lookup:
         from workbench.lookup import Lookup
 
-        slot = slot or self.shown
         key, model, profile = self.key(slot), self.model(slot), self.results.profile(self.key(slot))
         known = self.results.lookups.get(key)
-        if known is not None and known.model is model and known.profile is profile and (known.known or not complete):
-            return known
         facts = known.known if known is not None and known.model is model else None
         if complete and facts is None:
             from workbench.estimate import estimate

@@ -76,22 +76,22 @@ def _alive(model: Model, shapes: Known, bound: Mapping[str, int]) -> tuple[int, 
                 last.setdefault(id(tensor), index)
                 last[id(tensor)] = max(last[id(tensor)], index)
     sizes = {id(t): spec.nbytes for t in graph.inputs if (spec := _spec(t, shapes, bound)) is not None}
-    dying: dict[int, list[int]] = {}
-    for key in sizes:
-        dying.setdefault(last.get(key, 0), []).append(key)
+    unread = [key for key in sizes if key not in last]
     alive, unknown = sum(sizes.values()), 0
     peak = alive
     for index, node in enumerate(graph.nodes):
         if node.op == "Constant" and not node.domain:
             continue  # a weight, like an initializer
-        specs = [_spec(t, shapes, bound) for t in node.outputs if t.name]
+        made = [t for t in node.outputs if t.name]
+        specs = [_spec(t, shapes, bound) for t in made]
         unknown += any(spec is None for spec in specs)
-        for tensor, spec in zip([t for t in node.outputs if t.name], specs, strict=True):
+        for tensor, spec in zip(made, specs, strict=True):
             sizes[id(tensor)] = 0 if spec is None else spec.nbytes
             alive += sizes[id(tensor)]
-            dying.setdefault(max(last.get(id(tensor), index), index), []).append(id(tensor))
         peak = max(peak, alive)
-        alive -= sum(sizes[key] for key in dying.pop(index, ()))
+        gone = [id(t) for t in (*reads(node), *made) if last.get(id(t), index) <= index]
+        alive -= sum(sizes.pop(key, 0) for key in (*gone, *unread))  # each once: a second time it is not there any more
+        unread = []
     return peak, unknown
 
 

@@ -49,7 +49,6 @@ class NodeTable:
     macs: tuple[int | None, ...]
     bytes: tuple[int | None, ...]
     time_ns: tuple[float | None, ...]
-    haystack: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.id)
@@ -115,7 +114,6 @@ def node_table(
         tuple(measures.macs.get(id(n)) for n in nodes),
         tuple(measures.bytes.get(id(n)) for n in nodes),
         tuple(measures.time_ns.get(id(n)) for n in nodes),
-        tuple(f"{n.op}\n{name}".lower() for n, name in zip(nodes, names, strict=True)),
     )
 
 
@@ -167,8 +165,9 @@ def select(table: NodeTable, text: str) -> list[int]:
 
 def _keep(table: NodeTable, rows: Sequence[int], term: Term) -> list[int]:
     if not term.field:
-        needle, hay = term.value.lower(), table.haystack
-        return [r for r in rows if (needle in hay[r]) is not term.negated]
+        needle, name, op = term.value.lower(), table.name, table.op
+        ops = {word for word in set(op) if needle in word.lower()}
+        return [r for r in rows if (op[r] in ops or needle in name[r].lower()) is not term.negated]
     if term.field in query.NUMBER_FIELDS:
         values = _numbers(table, term)
         holds = query.number_test(term)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 ROOT = ""
 
@@ -55,28 +54,35 @@ class Scope:
 
 def scope_tree(scopes: Sequence[str]) -> tuple[Scope, ...]:
     """The tree over the nodes' scopes, in depth-first order; children in the order of their first node."""
-    total: dict[str, int] = {ROOT: 0}
-    own: dict[str, int] = {}
-    first: dict[str, int] = {ROOT: 0}
-    children: dict[str, list[str]] = {ROOT: []}
-    chains: dict[str, tuple[str, ...]] = {}
+    number, paths = {ROOT: 0}, [ROOT]
+    above, first, total, own = [0], [0], [0], [0]
+    children: dict[int, list[int]] = {}
     for index, scope in enumerate(scopes):
-        chain = chains.get(scope)
-        if chain is None:
-            chain = chains[scope] = (ROOT, *parts(scope))
-            for above, below in pairwise(chain):
-                if below not in children:
-                    children[below] = []
-                    children[above].append(below)
-                    first[below], total[below] = index, 0
-        for path in chain:
-            total[path] += 1
-        own[scope] = own.get(scope, 0) + 1
+        at = number.get(scope)
+        if at is None:
+            at = 0
+            for path in parts(scope):
+                found = number.get(path)
+                if found is None:
+                    found = number[path] = len(paths)
+                    paths.append(path)
+                    above.append(at)
+                    first.append(index)
+                    total.append(0)
+                    own.append(0)
+                    children.setdefault(at, []).append(found)
+                at = found
+        own[at] += 1
+        total[0] += 1
+        while at:
+            total[at] += 1
+            at = above[at]
     rows: list[Scope] = []
-    stack = [(ROOT, 0, "")]
+    stack = [(0, 0)]
     while stack:
-        path, level, above = stack.pop()
-        label = path[len(above) :].lstrip("/.") if above else path.lstrip("/")
-        rows.append(Scope(path, label or "/", level, first[path], total[path], own.get(path, 0)))
-        stack.extend((child, level + 1, path) for child in reversed(children[path]))
+        at, level = stack.pop()
+        path, outer = paths[at], paths[above[at]]
+        label = path[len(outer) :].lstrip("/.") if outer else path.lstrip("/")
+        rows.append(Scope(path, label or "/", level, first[at], total[at], own[at]))
+        stack.extend((child, level + 1) for child in reversed(children.get(at, ())))
     return tuple(rows)
