@@ -19,6 +19,7 @@ PAGES = {
     "Q012": "sentinels left out of a range",
     "Q013": "a range never seen",
     "Q014": "ranges differ wildly within a Concat",
+    "Q015": "a range cut too narrow",
     "Q016": "images without a mean",
     "Q017": "judged on generated inputs",
     "Q020": "bias kept float",

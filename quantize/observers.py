@@ -247,29 +247,39 @@ class Judged(Histogram):
 
 
 class Entropy(Histogram):
-    """The clipping whose 8-bit histogram is nearest to the original by Kullback-Leibler divergence (Migacz, GTC 2017)."""
+    """The clipping whose 8-bit histogram is nearest to the original by Kullback-Leibler divergence (Migacz, GTC 2017).
 
-    _LEVELS, _FIRST, _STRIDE = 128, 128, 16
+    The bin of the zeros counts as much as its neighbour, as in NVIDIA's calibration: what a Relu cuts off would outweigh everything, and any
+    step wider than a bin would seem ruinous. A value of one sign has all 256 levels on its side, one of two signs its share of them.
+    """
+
+    _LEVELS, _FIRST, _STRIDE = 256, 128, 16
 
     def chosen(self) -> tuple[float, float]:
         magnitude = self.counts[BINS // 2 :] + self.counts[: BINS // 2][::-1]
+        magnitude[0] = min(magnitude[0], magnitude[1])
         best, keep = np.inf, magnitude.size
         for size in range(self._FIRST, magnitude.size + 1, self._STRIDE):
-            divergence = self._divergence(magnitude, size)
+            divergence = self._divergence(magnitude, size, self._levels(self.reach * size / magnitude.size))
             if divergence < best:
                 best, keep = divergence, size
         reach = self.reach * keep / magnitude.size
         return -reach, reach
 
-    def _divergence(self, magnitude: Array, size: int) -> float:
+    def _levels(self, reach: float) -> int:
+        """Steps between 0 and the larger end of what is left of the range."""
+        low, high = min(max(-reach, self.seen.low), 0.0), max(min(reach, self.seen.high), 0.0)
+        return max(1, round(self._LEVELS * max(-low, high) / ((high - low) or 1.0)))
+
+    def _divergence(self, magnitude: Array, size: int, levels: int) -> float:
         inside = magnitude[:size].astype(np.float64)
         outside = float(magnitude[size:].sum())
         reference = inside.copy()
         reference[-1] += outside
-        group = np.minimum(np.arange(size) * self._LEVELS // size, self._LEVELS - 1)
+        group = np.minimum(np.arange(size) * levels // size, levels - 1)
         present = inside > 0
-        sums = np.bincount(group, inside, self._LEVELS)
-        filled = np.bincount(group, present, self._LEVELS)
+        sums = np.bincount(group, inside, levels)
+        filled = np.bincount(group, present, levels)
         spread = np.where(present, (sums / np.maximum(filled, 1))[group], 0.0)
         if not spread.sum():
             return np.inf

@@ -84,6 +84,12 @@ PAGES: dict[str, Page] = {
         "Leave the reader of the Concat out, or scale the large part before it and after it back.",
         "owb quantize detector.onnx --exclude op:Concat",
     ),
+    "Q015": Page(
+        "The calibration method that was asked for cut a range so far that 8 bits keep less of the values than they would of the whole range.",
+        "What is cut off becomes the largest value that is left. Percentiles and entropy count how often values come, not how much depends on them.",
+        "Leave the method to `auto`, which cuts only where the error falls, or take `minmax`.",
+        "owb quantize model.onnx --data calib.npz --method auto",
+    ),
     "Q016": Page(
         "Pictures were read and divided by 255, and nobody said how the training normalised them.",
         "A network trained on (x − mean) / std sees values it never saw: its ranges and outputs are of another world.",

@@ -11,10 +11,13 @@ from exec.ir import Graph, Variable
 from quantize.choose import Choice, Chosen
 from quantize.findings import Finding
 from quantize.numerics import TINY, TYPES, Params, params
-from quantize.observers import Histogram, Observer
+from quantize.observers import Histogram, Judged, Observer
 from quantize.placement import FIXED_RANGES, READER_FLOORS
 from quantize.regions import Region, region_of
 from quantize.report import QuantizedTensor
+
+COSTLY_DB = 3.0
+"""Of a value's SQNR, that a method may lose beside min-max before it is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,20 @@ def sentinels(name: str, watcher: Observer) -> Finding | None:
     return Finding(
         "Q012", "note", name, f"{watcher.seen.sentinels:,} infinite or mask values were left out of the range"
     )
+
+
+def narrow(name: str, watcher: Observer, activations: str) -> Finding | None:
+    """A finding when a method's range keeps `COSTLY_DB` less of the values than the whole would; "auto" looks at what readers make of them instead."""
+    kind = TYPES[activations]
+    if kind.is_float or not isinstance(watcher, Histogram) or isinstance(watcher, Judged) or not watcher.seen.elements:
+        return None
+    levels = (1 << kind.bits) - 1
+    (low, high), seen = watcher.range(), (watcher.seen.low, watcher.seen.high)
+    kept, whole = watcher.sqnr_db(low, high, levels), watcher.sqnr_db(*seen, levels)
+    if kept is None or whole is None or whole - kept < COSTLY_DB:
+        return None
+    text = f"[{low:.3g}, {high:.3g}] of [{seen[0]:.3g}, {seen[1]:.3g}] keeps {kept:.1f} dB of its values, all of it would keep {whole:.1f} dB"
+    return Finding("Q015", "warning", name, text, "--method auto or minmax")
 
 
 def without_empty(

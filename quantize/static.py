@@ -29,7 +29,7 @@ from quantize.regions import Region, region_of
 from quantize.report import QuantizedNode, QuantizedTensor
 from quantize.samples import Samples
 from quantize.selection import Selector, matching
-from quantize.spans import Span, given, sentinels, span_of, without_empty
+from quantize.spans import Span, given, narrow, sentinels, span_of, without_empty
 from quantize.unfold import unfold
 from quantize.writing import Writing
 
@@ -151,6 +151,7 @@ def measure(
     )
     findings += empty
     remarks = [sentinels(n, w) for n, w in observers.items()]
+    remarks += [narrow(n, w, options.activations) for n, w in observers.items()]
     remarks += [outlier(n, r) for n, r in reaches.items()]
     remarks += [uneven(n, {p: parts[p].range() for p in _concat_parts(t)}) for n, t in tensors.items()]
     findings += [f for f in remarks if f is not None]

@@ -13,8 +13,10 @@ from onnx import numpy_helper, parser
 from exec.errors import FeedError, OptionError, QuantizationError
 from quantize.calibration import calibration
 from quantize.images import Images
+from quantize.observers import Entropy
 from quantize.ranges import load_ranges, save_ranges, write_ranges
 from quantize.samples import samples_of
+from quantize.spans import COSTLY_DB
 from workbench import Model, load, quantize
 
 R = np.random.default_rng(12)
@@ -153,6 +155,36 @@ def test_a_range_of_no_value_is_an_error(name: str) -> None:
 def test_infinities_do_not_count_and_nothing_seen_is_said(method: str) -> None:
     report = quantize(product(), data=[{"x": np.full((1, 8), np.inf, np.float32)}], preset="full", method=method).report
     assert {"Q012", "Q013"} <= {f.code for f in report.findings}
+
+
+CURVES = {
+    "relu": lambda x: np.maximum(x, 0),
+    "rare": lambda x: np.maximum(x - 1, 0),
+    "plain": lambda x: x,
+    "swish": lambda x: x / (1 + np.exp(-x)),
+    "squared": lambda x: np.maximum(x, 0) ** 2,
+}
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_entropy_keeps_about_what_the_whole_range_keeps_however_many_zeros_there_are(curve: str) -> None:
+    watcher = Entropy()
+    for _ in range(4):
+        watcher.see(CURVES[curve](f32(50_000)).astype(np.float32))
+    low, high = watcher.range()
+    kept, whole = watcher.sqnr_db(low, high, 255), watcher.sqnr_db(watcher.seen.low, watcher.seen.high, 255)
+    assert kept is not None
+    assert whole is not None
+    assert kept > whole - COSTLY_DB
+
+
+@pytest.mark.parametrize(("method", "is_said"), [("percentile", True), ("minmax", False), ("auto", False)])
+def test_a_range_cut_so_that_much_is_lost_is_a_finding(method: str, is_said: bool) -> None:
+    data = [{"x": f32(4096, 8)} for _ in range(8)]
+    for sample in data:
+        sample["x"][0, 0] = 60.0
+    report = quantize(product("N"), data=data, preset="full", method=method).report
+    assert [f.node for f in report.of("Q015")] == (["x"] if is_said else [])
 
 
 def picture(names: str = "image") -> Model:
