@@ -97,12 +97,14 @@ def _alive(model: Model, shapes: Known, bound: Mapping[str, int]) -> tuple[int, 
 
 def _costs(model: Model, shapes: Known, bound: Mapping[str, int]) -> tuple[Cost | None, ...]:
     known: dict[int, Spec | None] = {}
+    same: dict[Spec, Spec] = {}  # most values look like some other one
     alike: dict[Cost, Cost] = {}
 
     def spec(tensor: object) -> Spec | None:
         key = id(tensor)
         if key not in known:
-            known[key] = _spec(tensor, shapes, bound)
+            made = _spec(tensor, shapes, bound)
+            known[key] = made and same.setdefault(made, made)
         return known[key]
 
     found: list[Cost | None] = []

@@ -37,7 +37,6 @@ class Scope:
     """One row of the tree.
 
     path      the whole scope name, "" for the root
-    label     its last part
     level     0 for the root
     first     position of its first node in the graph's order
     nodes     how many nodes lie in it and below
@@ -45,11 +44,15 @@ class Scope:
     """
 
     path: str
-    label: str
     level: int
     first: int
     nodes: int
     own: int
+
+    @property
+    def label(self) -> str:
+        """Its last part, "/" for the root."""
+        return self.path.rpartition("/" if "/" in self.path else ".")[2] or "/"
 
 
 def scope_tree(scopes: Sequence[str]) -> tuple[Scope, ...]:
@@ -81,8 +84,6 @@ def scope_tree(scopes: Sequence[str]) -> tuple[Scope, ...]:
     stack = [(0, 0)]
     while stack:
         at, level = stack.pop()
-        path, outer = paths[at], paths[above[at]]
-        label = path[len(outer) :].lstrip("/.") if outer else path.lstrip("/")
-        rows.append(Scope(path, label or "/", level, first[at], total[at], own[at]))
+        rows.append(Scope(paths[at], level, first[at], total[at], own[at]))
         stack.extend((child, level + 1) for child in reversed(children.get(at, ())))
     return tuple(rows)
