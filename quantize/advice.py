@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quantize.findings import Finding
-from quantize.latency import Stopwatch, engine_name
+from quantize.latency import Stopwatch
 from quantize.quality import Judge
 from quantize.report import Timing
 from quantize.samples import Samples
@@ -47,11 +47,12 @@ def tried(measured: Measured, samples: Samples) -> Finding | None:
     everything = measure(measured.model.copy(), samples, options)
     built = build(everything)
     kept = everything.calibration.kept
-    share = Stopwatch(measured.model, kept[0]).ratio(built.model)
+    watch = Stopwatch(measured.model, kept[0])
+    share = watch.ratio(built.model)
     db = Judge.of(measured.model, kept).sqnr_db(built.model)
     saved = sum(c.layer.weight.nbytes for c in everything.chosen.taken) * 3 / 4
     text = (
-        f"all {len(built.nodes)} products in 8 bits take {share:.2f} of the float model's time in {engine_name()}, "
+        f"all {len(built.nodes)} products in 8 bits take {share:.2f} of the float model's time in {watch.engine}, "
         f"keep {db:.1f} dB and save {saved / 1e6:.2f} MB"
     )
     return Finding("Q052", "warning", "", text, HINT)

@@ -140,7 +140,7 @@ def noise_at(outputs: Sequence[OutputQuality]) -> Noise:
 
 def time(estimate: Estimate, default: Collection[str], everything: Collection[str], feeds: Mapping[str, Value]) -> None:
     """Fill in what nodes and conversions take, measured in the runtime that computes on integers; without it nothing."""
-    if engine_name() != "onnxruntime":
+    if engine_name(estimate.measured.model) != "onnxruntime":
         return
     measured = estimate.measured
     known = {n.name for n in measured.model.graph.nodes}

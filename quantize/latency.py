@@ -10,22 +10,30 @@ from typing import Any
 
 from exec.arrays import Value
 from exec.engines import Engine, open_engine
-from exec.ir import Model
+from exec.ir import Model, walk
 
 PAIRS = 15
 SECONDS = 3.0
 
 
-def engine_name() -> str:
-    """onnxruntime where it is installed: only there are QDQ graphs computed on integers."""
-    return "onnxruntime" if importlib.util.find_spec("onnxruntime") else "embedded"
+KNOWN = {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
+"""Domains that onnxruntime has operators of."""
+
+
+def engine_name(model: Model) -> str:
+    """onnxruntime where it is installed and loads the model: only there are QDQ graphs computed on integers."""
+    if not importlib.util.find_spec("onnxruntime"):
+        return "embedded"
+    own = {f.domain for f in model.functions}
+    foreign = any((n.domain or "") not in KNOWN | own for graph in walk(model.graph) for n in graph.nodes)
+    return "embedded" if foreign else "onnxruntime"
 
 
 class Stopwatch:
     """The float model, ready to be compared with."""
 
     def __init__(self, model: Model, feeds: Mapping[str, Value]) -> None:
-        self.engine, self.feeds = engine_name(), feeds
+        self.engine, self.feeds = engine_name(model), feeds
         self._float = self._open(model)
 
     def _open(self, model: Model) -> Engine:

@@ -288,7 +288,7 @@ class Search:
         One float node between two in 8 bits can cost more than it spares: only the clock tells. Without onnxruntime there is no such clock.
         """
         order = sorted(points, key=lambda p: self.estimate.of(p.nodes)[1])
-        if engine_name() != "onnxruntime" or len(order) < 2:
+        if engine_name(self.measured.model) != "onnxruntime" or len(order) < 2:
             return order
         watch = Stopwatch(self.measured.model, self.judge.samples[0])
         until = max(perf_counter(), self.began + self.target.seconds) + TIMING_SECONDS

@@ -20,12 +20,12 @@ def timing(original: Model, optimized: Model, result: Model, feeds: Mapping[str,
     of_optimized = watch.ratio(result)
     to_original = watch.ratio(original)
     before, after = profile(optimized, feeds), profile(result, feeds)
-    return Timing(engine_name(), of_optimized / to_original, of_optimized, before.wall_ns / 1e6, _nodes(before, after))
+    return Timing(watch.engine, of_optimized / to_original, of_optimized, before.wall_ns / 1e6, _nodes(before, after))
 
 
 def profile(model: Model, feeds: Mapping[str, Value]) -> Profile:
     """Every node's time on one thread."""
-    return open_engine(model, engine_name(), threads=1).measure(feeds, RUNS, seconds=SECONDS)
+    return open_engine(model, engine_name(model), threads=1).measure(feeds, RUNS, seconds=SECONDS)
 
 
 def _nodes(before: Profile, after: Profile) -> tuple[NodeTiming, ...]:

@@ -77,3 +77,16 @@ def test_every_command_that_runs_models_takes_kernels_as_the_error_says() -> Non
         and "--kernels" not in options
     ]
     assert without == []
+
+
+def test_kernels_of_ones_own_serve_in_quantize(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CODE.replace("my.package", "my.file"))
+    model, out = tmp_path / "m.onnx", tmp_path / "q.onnx"
+    text = MODEL.replace("my.package", "my.file").replace("float[3]", "float[8,8]").replace("[two] y", "[two] t")
+    weights = ", ".join(["0.5"] * 64)
+    text = text.replace("}", f"w = Constant<value = float[8,8] {{{weights}}}>()  y = MatMul(t, w) }}")
+    onnx.save(onnx.parser.parse_model(text), model)
+    assert (
+        run(["quantize", str(model), "-o", str(out), "--preset", "full", "--kernels", str(tmp_path / "mine.py")]) == 0
+    )
+    assert "DequantizeLinear" in {n.op_type for n in onnx.load(out).graph.node}
