@@ -14,7 +14,7 @@ from quantize.memory import give_back
 from quantize.observing import KERNELS
 from quantize.samples import Sample
 
-STRETCH_BYTES = 8 << 20
+STRETCH_BYTES = 4 << 20
 """Of weights in float32: a session holds a stretch's two or three times, as they are, aligned and packed."""
 
 

@@ -19,6 +19,7 @@ from quantize.choose import work_of
 from quantize.cpu import cpu_findings
 from quantize.dynamic import quantize_dynamic
 from quantize.findings import Finding
+from quantize.memory import give_back
 from quantize.numerics import TYPES
 from quantize.observers import METHODS
 from quantize.observing import Runner
@@ -237,6 +238,9 @@ def _static(
             )
         if found.stopped:
             findings.append(Finding("Q042", "note", "", f"{found.stopped}, {len(points)} mixes were tried"))
+    measured.products.clear()
+    measured.rounded.clear()
+    give_back()  # judging comes next, and has weights of its own
     taken = {n.name for n in built.nodes}
     findings += [f for f in measured.findings if f.code != "Q071" or f.node not in taken]
     findings += [*built.findings, *cpu_findings(options.activations, options.weights)]
