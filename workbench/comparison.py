@@ -12,7 +12,7 @@ import numpy as np
 from exec.arrays import Value
 from exec.dtypes import dtype_name
 from exec.engines import open_engine
-from exec.errors import FeedError
+from exec.errors import FeedError, nearest
 from exec.ir import Model
 from exec.metrics import Difference, difference, judge
 from exec.progress import Cancel, Progress, check, report
@@ -121,6 +121,10 @@ def compare(
         made = feeds_for(before)
         feeds, assumptions = made.values, made.assumptions
     given: Mapping[str, Value] = feeds
+    known = {t.name for m in (before, after) for t in m.graph.inputs}
+    for name in given:
+        if name not in known:
+            raise FeedError(f"no input '{name}'", hint=nearest(name, known))
     wanted = {info.name for info in after.inputs}
     if wanted - set(given):
         raise FeedError(
