@@ -46,7 +46,7 @@ def tree_ensemble(
     Shapes  x (samples, features) → (samples, targets).
     Types   as x; sums in float64.
     """
-    targets = n_targets or max(leaf_targetids) + 1
+    targets = _targets(n_targets, leaf_targetids)
 
     def build() -> Forest:
         inner, leaves = len(nodes_featureids), len(leaf_targetids)
@@ -166,6 +166,16 @@ def _samples(x: Array) -> Array:
     return rows if rows.dtype == np.float64 else rows.astype(np.float32)
 
 
+def _targets(count: int | None, ids: Sequence[int]) -> int:
+    """How many targets there are: as told, else as many as the leaves name."""
+    named = max(ids, default=0) + 1
+    if count is None:
+        return named
+    if count < max(named, 1):
+        raise ExecutionError(f"an ensemble of {count} targets", why=f"its leaves name {named}", hint="n_targets is wrong")
+    return count
+
+
 @kernel("TreeEnsembleRegressor", domain=DOMAIN)
 def tree_ensemble_regressor(
     x: Array,
@@ -195,7 +205,7 @@ def tree_ensemble_regressor(
 ) -> Array:
     """What the leaves of all trees say, aggregated per target, plus base values. float32."""
     samples = _samples(x)
-    targets = n_targets or max(target_ids, default=0) + 1
+    targets = _targets(n_targets, target_ids)
     weights = target_weights if target_weights_as_tensor is None else target_weights_as_tensor
     values = nodes_values if nodes_values_as_tensor is None else nodes_values_as_tensor
     forest = remembered(

@@ -180,6 +180,13 @@ def test_an_unknown_node_mode_is_named(compute: Any) -> None:
         compute("TreeEnsembleRegressor", np.zeros((1, 2), np.float32), n_targets=1, **forest, **ML)
 
 
+@pytest.mark.parametrize("count", [-1, 0, 1])
+def test_fewer_targets_than_the_leaves_name_are_an_error(compute: Any, count: int) -> None:
+    forest = Trees(np.random.default_rng(0), 3, 2, 2, 2, ["BRANCH_LEQ"]).attributes("target")
+    with pytest.raises(ExecutionError, match="its leaves name 2"):
+        compute("TreeEnsembleRegressor", np.zeros((1, 2), np.float32), n_targets=count, **forest, **ML)
+
+
 @given(targets=st.integers(1, 3), intercepts=st.booleans(), seed=SEEDS)
 def test_linear_regression(check: Any, targets: int, intercepts: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
