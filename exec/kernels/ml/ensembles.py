@@ -172,7 +172,9 @@ def _targets(count: int | None, ids: Sequence[int]) -> int:
     if count is None:
         return named
     if count < max(named, 1):
-        raise ExecutionError(f"an ensemble of {count} targets", why=f"its leaves name {named}", hint="n_targets is wrong")
+        raise ExecutionError(
+            f"an ensemble of {count} targets", why=f"its leaves name {named}", hint="n_targets is wrong"
+        )
     return count
 
 
