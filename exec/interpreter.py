@@ -118,7 +118,7 @@ class Interpreter:
             foreseen("" if operation.domain else operation.op, inputs, operation.attributes)
             context = RunContext(operation, self.randomness, captured, self.evaluate, self.budget)
             results = [_tensor(value) for value in call(inputs, context)]
-            self.budget.produced(self.footprint.made(results), "")
+            self.budget.produced(self.footprint.made(results, inputs), "")
         except FAILURES as error:
             fail(error, operation, inputs)
         return results
@@ -127,11 +127,8 @@ class Interpreter:
         self, operation: Operation, inputs: Sequence[Value], values: Sequence[Value] | Mapping[int, Value]
     ) -> Sequence[Value]:
         """`compute` for a step of a plan, which does not tell when its results are gone: only what it needs itself counts."""
-        alive = self.footprint.alive
-        try:
+        with self.footprint.aside():
             return self.compute(operation, inputs, values)
-        finally:
-            self.footprint.alive = alive
 
 
 def _tensor(value: Value) -> Value:

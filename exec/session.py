@@ -133,8 +133,7 @@ class Session:
         given_bytes = self._weight_bytes + sum(int(getattr(value, "nbytes", 0)) for value in feeds.values())
         budget = self.budget or Budget(allowed(self._default_limits, given_bytes, self._filled_bytes))
         self.interpreter.budget = budget
-        self.interpreter.footprint.limit = allowance(budget.limits, given_bytes, self._filled_bytes)
-        self.interpreter.footprint.alive = 0
+        self.interpreter.footprint.begin(allowance(budget.limits, given_bytes, self._filled_bytes))
 
     def renew(self) -> None:
         """Begin another run on the same inputs: what limits one of them is not spent by the one before."""

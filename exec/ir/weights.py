@@ -143,7 +143,8 @@ class Weight(LazyValues):
             raise InvalidModel(
                 f"tensor {self.name!r} has a negative dimension", f"tensor {self.name!r}", f"shape {list(self.shape)}"
             )
-        if len(dims) > MOST_DIMS or math.prod(dim for dim in dims if dim) * row.bits >= 1 << 63:
+        # numpy counts bytes, also of an array without elements; a string is an object of eight
+        if len(dims) > MOST_DIMS or math.prod(dim for dim in dims if dim) * (row.bits or 64) >= 1 << 63:
             raise InvalidModel(
                 f"tensor {self.name!r} has a shape no array can have", f"tensor {self.name!r}", f"{len(dims)} dims"
             )

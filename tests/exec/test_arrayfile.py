@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,23 @@ def damaged(path: Path) -> None:
     path.write_bytes(data)
 
 
+def headed(text: str, rest: bytes = b"") -> Callable[[Path], object]:
+    """An .npy file whose header says `text`."""
+    return lambda path: path.write_bytes(b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode() + rest)
+
+
+def described(dtype: str, shape: str) -> Callable[[Path], object]:
+    return headed(f"{{'descr': {dtype}, 'fortran_order': False, 'shape': {shape}}}", b"\0" * 64)
+
+
+def packed_badly(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("x.npy", header((2,)) + b"\0" * 8)
+    data = bytearray(path.read_bytes())
+    data[45:60] = b"\xff" * 15
+    path.write_bytes(data)
+
+
 def pipe(path: Path) -> None:
     os.mkfifo(path)
 
@@ -69,6 +87,40 @@ def test_what_is_no_array_is_a_feed_error(make: Callable[[Path], Any], says: str
         found[found.names[0]]
     assert raised.value.what == WHAT
     assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [(headed("(" * 5000), "header"), (headed("{'shape': (1L, "), "header"), (headed("  a\n b\n   c\n d"), "header"), (headed("-" * 5000 + "1"), "header|recursion"),
+     (lambda path: path.write_bytes(b"\x93NUMPY\2\0\xff\xff\xff\xff{"), "EOF"), (described("'<f4'", "(True,)"), "shape"), (described("'<f4'", f"(0, {1 << 80})"), "shape"),
+     (described("'<f4'", "(-1, -1)"), "shape"), (described("'|V0'", f"({1 << 70},)"), "shape"), (described("'|V0'", f"({1 << 40},)"), "the file holds"), (described("'<U0'", "(70000,)"), "the file holds"),
+     (described("[('a', '<f4'), ('b', '|O')]", "(1,)"), "Python objects"), (described("[1]", "(1,)"), "descr"), (packed_badly, "Corrupt")],
+)  # fmt: skip
+def test_a_header_nobody_wrote_is_a_feed_error(make: Callable[[Path], Any], says: str, tmp_path: Path) -> None:
+    make(tmp_path / "x.np")
+    with pytest.raises(FeedError, match=says), open_arrays(tmp_path / "x.np", WHAT, HINT) as found:
+        found[found.names[0]]
+
+
+def test_many_small_bombs_are_counted_together(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez_compressed(path, *[np.zeros((60, 1 << 18), np.float32)] * 6)
+    with pytest.raises(BudgetExceeded, match="--max-memory"), open_arrays(path, WHAT, HINT) as found:
+        assert sum(found[name].nbytes for name in found.names) == 0
+    with open_arrays(path, WHAT, HINT) as found:
+        assert all(found["arr_3"].nbytes == 60 << 20 for _ in range(6))  # one array, read again and again
+
+
+def test_ten_thousand_arrays_are_found_at_once(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        for i in range(10_000):
+            archive.writestr(f"x{i}.npy", header((1,)) + b"\0" * 4)
+    with open_arrays(tmp_path / "x.npz", WHAT, HINT) as found:
+        assert len(found.names) == 10_000
+        began = time.process_time()
+        for name in found.names[-200:]:
+            assert found[name].shape == (1,)
+        assert time.process_time() - began < 1
 
 
 def test_what_unpacks_to_far_more_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from onnx import parser
 
 from exec.budget import Budget, Limits
 from exec.errors import BudgetExceeded
+from exec.footprint import Footprint
 from exec.ir import load
 from exec.session import Session
 
@@ -57,3 +58,34 @@ def test_values_that_are_gone_no_longer_count() -> None:
     assert session(rows).run(feed)["y"].size == 1 << 21
     loop = LOOP.replace("Concat<axis = 0>(v, v)", "Neg(v)").replace("{60}", "{500}")
     assert session(loop).run({"x": np.ones(1 << 17, np.float32)})["y"].size == 1 << 17
+
+
+def test_a_view_of_new_memory_counts_until_the_last_view_is_gone() -> None:
+    held, given = Footprint(), np.ones(10, np.float32)
+    fresh = np.ones((4, 5), np.float64).reshape(20)
+    assert held.made([fresh], [given]) == 160
+    other = fresh[2:9]
+    assert held.made([other, given[3:]], [fresh, given]) == 0
+    held.gone(fresh)
+    assert held.alive == 160
+    held.gone(other)
+    held.gone(given)
+    assert held.alive == 0
+    with held.aside():
+        assert held.made([[np.ones(3), np.ones(2)], np.array(["ab", "c"], object)]) == 40 + 16 + 3
+    assert held.alive == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        OUTER.replace("y =", "z =") + " y = Einsum<equation = \"i->i\">(z)",
+        "".join(f"a{k} = Neg(x) b{k} = Transpose<perm = [0]>(a{k}) " for k in range(40)) + f"y = Sum({', '.join(f'b{k}' for k in range(40))})",
+        'y = Einsum<equation = "' + ",".join("abcdefghijklmnopqrstuvwxyz") + '->abcdefghijklmnopqrstuvwxyz">(' + ", ".join(["x"] * 26) + ")",
+    ],
+    ids=["an outer product", "forty views", "a product of 26 letters"],
+)  # fmt: skip
+def test_memory_behind_a_view_is_counted(body: str) -> None:
+    limit = Budget(Limits(bytes_alive=100 << 20, growth=None))
+    with pytest.raises(BudgetExceeded, match="memory"):
+        session(body, limit).run({"x": np.ones(2 if "abc" in body else 1 << 20, np.float32)})

@@ -53,7 +53,9 @@ def split_13(
     x: Array, split: Array | None = None, /, *, axis: int = 0, num_outputs: int | None = None, n_outputs: int
 ) -> tuple[Array, ...]:
     """x cut along `axis` into parts of the lengths given, else into equal ones, the last smaller where it must be."""
-    return _parts(x, axis, _equal(x.shape[axis], num_outputs or n_outputs) if split is None else split.tolist())
+    if split is None and num_outputs not in (None, n_outputs):
+        raise ExecutionError(f"a split into {num_outputs} parts has {n_outputs} outputs")
+    return _parts(x, axis, _equal(x.shape[axis], n_outputs) if split is None else split.tolist())
 
 
 def _equal(dim: int, count: int) -> list[int]:
