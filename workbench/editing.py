@@ -66,20 +66,16 @@ def _value(values: Mapping[str, Any], name: str, shapes: Mapping[int, Any]) -> A
 
 
 def rename(model: Model, names: Mapping[str, str]) -> Model:
-    """Rename values and nodes; a new name that is taken is an error."""
+    """Rename values and nodes, all at once; a new name that stays taken, or that two would get, is an error."""
     out = model.copy()
     taken = Names(out.graph).taken
-    unused = dict(names)
-    for new in names.values():
-        if new in taken:
+    for old, new in names.items():
+        if old not in taken:
+            raise OptionError(f"nothing is called {old!r}", hint=nearest(old, taken))
+        if new in taken - names.keys() or list(names.values()).count(new) > 1:
             raise OptionError(f"the name {new!r} is taken", hint="choose another")
     for item in _named(out):
-        if item.name in names:
-            unused.pop(item.name, None)
-            item.name = names[item.name]
-    if unused:
-        missing = next(iter(unused))
-        raise OptionError(f"nothing is called {missing!r}", hint=nearest(missing, taken))
+        item.name = names.get(item.name, item.name)
     return out
 
 

@@ -48,9 +48,16 @@ def test_rename_reaches_every_reader_and_refuses_a_name_that_is_taken(cnn: Model
     assert (renamed.graph.input[0].name, renamed.graph.output[0].name) == ("pixels", "scores")
     with pytest.raises(OptionError):
         rename(cnn, {"image": "logits"})
+    with pytest.raises(OptionError):
+        rename(cnn, {"image": "one", "logits": "one"})
     with pytest.raises(OptionError) as caught:
-        rename(cnn, {"imge": "x"})
-    assert "image" in caught.value.hint
+        rename(cnn, {"imge": "logits"})
+    assert (caught.value.what, "image" in caught.value.hint) == ("nothing is called 'imge'", True)
+
+
+def test_two_names_change_places(cnn: Model) -> None:
+    swapped = checked(rename(cnn, {"image": "logits", "logits": "image"}))
+    assert (swapped.graph.input[0].name, swapped.graph.output[0].name) == ("logits", "image")
 
 
 def test_a_symbol_gets_its_size_everywhere(cnn: Model) -> None:
