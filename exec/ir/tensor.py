@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import onnx_graphsurgeon as gs
 from onnx_graphsurgeon.ir.tensor import LazyValues
 
@@ -88,16 +89,21 @@ class Variable(Described, gs.Variable):
 
 
 class Constant(Described, gs.Constant):
-    """A value that is known. Its array is read-only: a rewrite that changes a weight makes a new Constant."""
+    """A value that is known. Its array is read-only: a rewrite that changes a weight makes a new Constant.
+
+    Arithmetic on arrays without axes gives numpy scalars: they are held as arrays, as what a file gives is.
+    """
 
     _t: Origin | None = None
     _src: Weight | None = None
 
-    def __init__(self, name: str, values: Array | Weight, data_location: Any = None, export_dtype: Any = None) -> None:
+    def __init__(
+        self, name: str, values: Array | np.generic | Weight, data_location: Any = None, export_dtype: Any = None
+    ) -> None:
         _set(self, "name", name)
         _set(self, "inputs", Links(self, "outputs"))
         _set(self, "outputs", Links(self, "inputs"))
-        _set(self, "_values", values)
+        self.values = values
         _set(self, "data_location", data_location)
         _set(self, "_export_dtype", export_dtype)
 
@@ -117,8 +123,8 @@ class Constant(Described, gs.Constant):
         return array
 
     @values.setter
-    def values(self, values: Array | Weight) -> None:
-        _set(self, "_values", values)
+    def values(self, values: Array | np.generic | Weight) -> None:
+        _set(self, "_values", np.asarray(values) if isinstance(values, np.generic) else values)
 
     @property
     def shape(self) -> list[int]:

@@ -14,6 +14,7 @@ from exec.metrics import sqnr_db
 from quantize.numerics import TYPES
 from quantize.weight_only import blocks, unblocked
 from workbench import Model, Session, load, quantize
+from workbench.samples import sample
 
 R = np.random.default_rng(1)
 LEAST_DB = 30.0  # 8 bits of a well-scaled layer
@@ -179,6 +180,13 @@ def test_qoperator_and_qdq_compute_the_same() -> None:
     np.testing.assert_allclose(got, want, rtol=0, atol=2 * ONE_STEP * float(np.abs(want).max()))
 
 
+def test_a_scale_for_the_whole_weight_is_read_in_memory_as_from_a_file() -> None:
+    given = {"image": f32(1, 1, 8, 8)}
+    made = quantize(load(sample("digits_cnn.onnx")), data=[given], preset="full", format="qoperator", per_channel=False)
+    want = Session(load(made.model.to_proto())).run(given)["logits"]
+    assert np.array_equal(Session(made.model).run(given)["logits"], want)
+
+
 def test_qoperator_refuses_16_bit_activations() -> None:
     with pytest.raises(OptionError, match="activations in u16"):
         quantize(net(), data=[{"x": f32(1, 8, 8, 8)}], format="qoperator", activations="u16")
@@ -206,7 +214,6 @@ def test_the_command_searches_saves_ranges_and_writes_json(tmp_path: Any) -> Non
     from click.testing import CliRunner
 
     from workbench.cli.quantize import command
-    from workbench.samples import sample
 
     out, ranges = tmp_path / "small.onnx", tmp_path / "ranges.json"
     fragile = str(sample("digits_fragile.onnx"))

@@ -220,3 +220,11 @@ def test_a_weight_says_what_it_is() -> None:
     weight = constant_of(model_of(h.make_tensor("w", T.INT4, [3], [1, 2, 3])))._values
     assert isinstance(weight, Weight)
     assert (str(weight), weight.nbytes, weight.size) == ("Weight(int4[3])", 2, 3)
+
+
+def test_a_numpy_scalar_is_held_as_the_array_it_would_be_in_a_file() -> None:
+    tensor = Constant("scale", np.float32(0.5))
+    assert isinstance(tensor.values, np.ndarray)
+    tensor.values = tensor.values * np.float32(2)
+    assert isinstance(tensor.values, np.ndarray)
+    assert (tensor.values.shape, tensor.values.dtype, float(tensor.values)) == ((), np.float32, 1.0)
