@@ -38,7 +38,8 @@ def run(
     if len(stretches) < 2 or not _is_plain(model, samples):
         return _whole(model, samples, wanted, cancel)
     values: list[dict[str, Value]] = [dict(sample) for sample in samples]
-    for part, ins, outs in _parts(work, stretches, set(wanted)):
+    last = {t.name: place for place, node in enumerate(work.graph.nodes) for t in node.inputs}
+    for stretch, part, ins, outs in _parts(work, stretches, set(wanted)):
         if not all(isinstance(known[n], np.ndarray) for known in values for n in ins):
             return _whole(model, samples, wanted, cancel)  # a sequence crosses the border
         _declare(part.graph, ins, outs, values)
@@ -46,6 +47,8 @@ def run(
             values, _whole(part, [{n: v[n] for n in ins} for v in values], outs, cancel), strict=True
         ):
             known.update(made)
+            for name in [n for n in known if n not in wanted and last.get(n, -1) < stretch.stop]:
+                del known[name]  # nothing behind reads it
     return [{name: known[name] for name in wanted} for known in values]
 
 
@@ -97,15 +100,17 @@ def _stretches(graph: Graph) -> list[range]:
 
 
 def _elements(tensor: Variable | Constant, fixed: set[int]) -> int:
-    """Of the constants behind a value, as they come in files: as it is, cast or dequantized."""
+    """Of the constants behind a value, as they come in files: as it is, of a Constant node, cast or dequantized."""
     if isinstance(tensor, Constant):
         return int(np.prod(tensor.shape, dtype=np.int64))
-    makers = [n for n in tensor.inputs if id(n) in fixed]
-    return max((_elements(t, fixed) for n in makers for t in n.inputs), default=0)
+    sources = [t for n in tensor.inputs if id(n) in fixed for t in (*n.inputs, *n.attrs.values())]
+    return max((_elements(t, fixed) for t in sources if isinstance(t, (Variable, Constant))), default=0)
 
 
-def _parts(model: Model, stretches: Sequence[range], wanted: set[str]) -> Iterator[tuple[Model, list[str], list[str]]]:
-    """Each stretch as a model of its own, what it reads from before, and what is read after it."""
+def _parts(
+    model: Model, stretches: Sequence[range], wanted: set[str]
+) -> Iterator[tuple[range, Model, list[str], list[str]]]:
+    """Each stretch with its model, what it reads from before, and what is read after it."""
     for stretch in stretches:
         part = model.copy()
         nodes = part.graph.nodes
@@ -128,7 +133,7 @@ def _parts(model: Model, stretches: Sequence[range], wanted: set[str]) -> Iterat
         }  # fmt: skip
         if outs:
             remove_nodes(part.graph, [n for n in nodes if id(n) not in inside])
-            yield part, list(ins), list(outs)
+            yield stretch, part, list(ins), list(outs)
 
 
 def _declare(graph: Graph, ins: Sequence[str], outs: Sequence[str], values: Sequence[dict[str, Value]]) -> None:

@@ -49,16 +49,19 @@ class Tally:
         if not usable.all():
             self.broken += int(np.count_nonzero(~usable & ~((a == b) | (np.isnan(a) & np.isnan(b)))))
             a, b = np.where(usable, a, 0.0), np.where(usable, b, 0.0)
-        others = tuple(k for k in range(a.ndim) if k != self.axis)
-        gap = a - b
-        self.signal = self.signal + np.square(a).sum(others)
-        self.noise = self.noise + np.square(gap).sum(others)
-        self.other = self.other + np.square(b).sum(others)
-        self.dot = self.dot + (a * b).sum(others)
-        self.max_abs = max(self.max_abs, float(np.abs(gap).max(initial=0.0)))
         if self.is_choice:
             self.same += int(np.count_nonzero(a.argmax(-1) == b.argmax(-1)))
             self.choices += a[..., 0].size
+        self.signal, self.other = self.signal + self._sum(a, a), self.other + self._sum(b, b)
+        self.dot = self.dot + self._sum(a, b)
+        gap = np.subtract(a, b, out=a)
+        self.noise = self.noise + self._sum(gap, gap)
+        self.max_abs = max(self.max_abs, float(gap.max(initial=0.0)), -float(gap.min(initial=0.0)))
+
+    def _sum(self, a: Array, b: Array) -> Any:
+        """Σ a·b of each slice, without an array of the products: an output may be as large as a model."""
+        axes = list(range(a.ndim))
+        return np.einsum(a, axes, b, axes, [] if self.axis is None else [self.axis])
 
     def quality(self, name: str) -> OutputQuality:
         """What the sums say; an element that is finite on one side only makes an output worthless."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import numpy_helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from exec.metrics import sqnr_db
 from exec.session import Session
@@ -61,15 +61,21 @@ def test_stretches_give_what_the_whole_gives(name: str, quantized: bool) -> None
     same(model, [{"image": images[:3]}, {"image": images[3:4]}], [o.name for o in model.graph.outputs])
 
 
-def test_a_model_is_really_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions: list[int] = []
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of nodes of each session that is opened."""
+    opened: list[int] = []
 
     class Counting(Session):
         def __init__(self, model: Model, **options: Any) -> None:
-            sessions.append(len(model.graph.nodes))
+            opened.append(len(model.graph.nodes))
             super().__init__(model, **options)
 
     monkeypatch.setattr(parts, "Session", Counting)
+    return opened
+
+
+def test_a_model_is_really_cut(sessions: list[int]) -> None:
     model = build(
         "g (float[4,64] x) => (float[4,64] y) { a = MatMul(x, w) r = Relu(a) b = MatMul(r, v) y = Add(b, x) }",
         w=f32(64, 64),
@@ -77,6 +83,19 @@ def test_a_model_is_really_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     same(model, [{"x": f32(4, 64)}], ["y", "r"])
     assert sessions == [2, 2]
+
+
+def test_weights_of_constant_nodes_count_as_weights(sessions: list[int]) -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(f32(64, 64))),
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Constant", [], ["v"], value=numpy_helper.from_array(f32(64, 64))),
+        helper.make_node("MatMul", ["a", "v"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [4, 64]) for n in "xy")
+    proto = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 17)])
+    same(load(proto), [{"x": f32(4, 64)}], ["y"])
+    assert len(sessions) == 2
 
 
 def test_weights_made_of_constants_go_with_what_reads_them() -> None:
