@@ -108,5 +108,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """ "did you mean 'fuse-conv-bn'?", or "" when nothing is near."""
     import difflib  # some milliseconds, and only for what goes wrong
 
-    near = difflib.get_close_matches(name, list(known), n=count, cutoff=0.5)
+    if len(name) > 300:
+        return ""  # no typing error, and comparing takes as much memory as it is long, many times
+    near = difflib.get_close_matches(name, [one for one in known if len(one) <= 600], n=count, cutoff=0.5)
     return f"did you mean {' or '.join(repr(n) for n in near)}?" if near else ""

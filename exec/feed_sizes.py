@@ -43,6 +43,9 @@ PRESETS = (
     Preset(640, 640, 77, 48000),
 )
 
+SMALL = Preset(8, 8, 2, 64)
+"""For a model with so many open axes that the others would make inputs of gigabytes."""
+
 PAST = 8
 """Length of a key/value cache nobody gave a length for."""
 

@@ -16,9 +16,15 @@ import numpy as np
 from exec.arrays import Array, Value
 from exec.errors import BenchError, FeedError, UnsupportedOp
 from exec.feed_roles import Roles, roles_of
-from exec.feed_sizes import PRESETS, STATE, Preset, Sizes
+from exec.feed_sizes import PRESETS, SMALL, STATE, Preset, Sizes
 from exec.kernels.growth import ask
 from exec.program import function_key
+
+MOST_NAME = 1000
+"""Characters of a name that are searched for what it means."""
+
+MOST_GUESSED = 1 << 24
+"""Elements of inputs whose sizes are guesses: twelve times a picture of 640 by 640. Six open axes of 16 are more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,9 @@ def _make(
 ) -> tuple[MadeFeeds, bool]:
     sizes = Sizes(inputs, dims, preset)
     shapes = {t.name: sizes.shape(t, _kind(t), roles[t.name]) for t in inputs}
+    if sizes.open and sum(map(math.prod, shapes.values())) > MOST_GUESSED:
+        sizes = Sizes(inputs, dims, SMALL)
+        shapes = {t.name: sizes.shape(t, _kind(t), roles[t.name]) for t in inputs}
     notes = list(sizes.notes)
     samples = []
     for sample in range(count):
@@ -110,7 +119,7 @@ def _value(tensor: Any, shape: tuple[int, ...], roles: Roles, rng: np.random.Gen
 
 
 def _array(tensor: Any, shape: tuple[int, ...], roles: Roles, rng: np.random.Generator, said: list[str]) -> Array:
-    name, lower, kind = tensor.name, tensor.name.lower(), _kind(tensor)
+    name, lower, kind = tensor.name, tensor.name[:MOST_NAME].lower(), _kind(tensor)
     if len(shape) > 64 or math.prod(shape) * 8 >= 1 << 63:
         said_shape = f"its shape is {list(shape)}" if len(shape) <= 8 else f"it has {len(shape)} axes"
         raise FeedError(f"no array can be made for input '{name}'", why=said_shape, hint="give one with --inputs")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import FORMATS, budget_options, feed_options, kernels_option
+from workbench.cli.options import FORMATS, budget_options, feed_options, kernels_option, two_models
 from workbench.cli.output import emit, progress_bar, say
 
 _ENGINES = ["embedded", "onnxruntime", "reference"]
 
 
 @click.command()
-@click.argument("before", type=click.Path(), metavar="A")
-@click.argument("after", type=click.Path(), metavar="B")
+@two_models
 @feed_options
 @kernels_option
 @click.option("--engine", type=click.Choice(_ENGINES), default="embedded", show_default=True, help="What runs both.")

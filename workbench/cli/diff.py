@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from workbench.cli.options import format_options
+from workbench.cli.options import format_options, two_models
 from workbench.cli.output import emit, progress_bar
 
 
 @click.command()
-@click.argument("before", type=click.Path(), metavar="A")
-@click.argument("after", type=click.Path(), metavar="B")
+@two_models
 @format_options
 def command(before: str, after: str, format: str) -> int:
     """Say what differs between A and B; nodes that were only renamed do not count.

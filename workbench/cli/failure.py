@@ -29,12 +29,13 @@ def show(error: BenchError) -> None:
 _OF_A_MODEL = (BudgetExceeded, ExecutionError, ExternalDataError, FeedError, InvalidModel, UnsupportedOp)
 
 
-def name_file(error: BenchError, path: str) -> None:
-    """Add the model's file to where an error in the model is, unless the error names it already."""
+def name_file(error: BenchError, *paths: str) -> None:
+    """Add the model's file, or both of two, to where an error in a model is, unless the error names one already."""
     if isinstance(error, FeedError) and error.where:
         return  # what is wrong is in a file of inputs
-    if isinstance(error, _OF_A_MODEL) and os.path.basename(path) not in str(error):
-        error.where = f"{error.where}, file {path}" if error.where else f"file {path}"
+    if isinstance(error, _OF_A_MODEL) and not any(os.path.basename(path) in str(error) for path in paths):
+        files = " or ".join(f"file {path}" for path in dict.fromkeys(paths))
+        error.where = f"{error.where}, {files}" if error.where else files
 
 
 def _one_line(text: str) -> str:

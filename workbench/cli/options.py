@@ -18,16 +18,27 @@ FORMATS = ("table", "json", "jsonl", "csv")
 
 def model_argument(function: F) -> F:
     """MODEL, a path. Opening it gives our own errors, so click does not look at it; those of later work name it, too."""
+    return click.argument("model", metavar="MODEL", type=click.Path())(_naming(function, "model"))
+
+
+def two_models(function: F) -> F:
+    """A and B, paths of two models."""
+    function = click.argument("after", type=click.Path(), metavar="B")(_naming(function, "before", "after"))
+    return click.argument("before", type=click.Path(), metavar="A")(function)
+
+
+def _naming(function: F, *parameters: str) -> F:
+    """`function` with errors in models that name the files in these parameters."""
 
     @functools.wraps(function)
     def command(*arguments: Any, **given: Any) -> Any:
         try:
             return function(*arguments, **given)
         except BenchError as error:
-            name_file(error, given["model"])
+            name_file(error, *(given[name] for name in parameters))
             raise
 
-    return click.argument("model", metavar="MODEL", type=click.Path())(cast(F, command))
+    return cast(F, command)
 
 
 def format_options(function: F) -> F:

@@ -12,6 +12,9 @@ import click
 from exec.progress import Progress
 from workbench.render.table import Table
 
+MOST_SAID = 4000
+"""Characters of a remark: names in it can be megabytes long."""
+
 
 def emit(result: Any, kind: str, tables: Sequence[Table], form: str) -> None:
     """Write a result: its tables, or the result itself as JSON, or its main table's rows as JSON lines or CSV.
@@ -52,7 +55,7 @@ def say(text: str) -> None:
     """A remark for the person, on stderr."""
     from workbench.render.text import display_name
 
-    click.echo(display_name(text), err=True)
+    click.echo(display_name(text, limit=MOST_SAID), err=True)
 
 
 @contextmanager

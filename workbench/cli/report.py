@@ -11,13 +11,13 @@ from workbench.cli.options import (
     engine_option,
     feed_options,
     own_kernels_option,
+    two_models,
 )
 from workbench.cli.output import progress_bar, say
 
 
 @click.command()
-@click.argument("before", type=click.Path(), metavar="A")
-@click.argument("after", type=click.Path(), metavar="B")
+@two_models
 @click.option("-o", "--output", type=click.Path(), required=True, metavar="FILE.html", help="Where the page goes.")
 @feed_options
 @engine_option

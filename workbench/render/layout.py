@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.cells import cell_len
 
@@ -13,6 +14,8 @@ from workbench.render.text import display_name
 
 GAP, LEAST, FEWEST = 2, 12, 4
 """Cells between columns, those that a text keeps while others give way, and those it keeps in any case."""
+LOOKED_AT, LONGEST = 256, 200
+"""Names, and characters of each, by which it is decided where a column's names are cut."""
 
 
 def piped_width() -> int:
@@ -52,18 +55,29 @@ def laid_out(table: Table, room: int) -> Layout:
 
 
 def told_apart(names: Sequence[str], width: int) -> list[str]:
-    """Names of one column cut to a width where most of them stay different: at their end, in the middle or at their start.
+    """Names of one column cut to a width where most of them stay different: at their end, in the middle, at their start, or at both ends.
 
     Sentences, and names of wide characters, are left to be cut at their end.
     """
-    ways: tuple[Callable[[str], str], ...] = (
+    ways: list[Callable[[str], str]] = [
         lambda name: f"{name[: width - 1]}…",
         lambda name: display_name(name, width),
         lambda name: f"…{name[len(name) - width + 1 :]}",
-    )
+    ]
     long = {name for name in names if cell_len(name) > width > 1 and " " not in name and name.isascii()}
-    way = max(ways, key=lambda cut: len(set(map(cut, long))))
+    looked_at = sorted(long)[:LOOKED_AT]
+    if width > LEAST:
+        parts = {k + 1 for name in looked_at for k, sign in enumerate(name[:LONGEST]) if sign in "/."}
+        ways += [partial(_from, start, width) for start in sorted(parts)]
+    way = max(ways, key=lambda cut: len(set(map(cut, looked_at))))
     return [way(name) if name in long else name for name in names]
+
+
+def _from(start: int, width: int, name: str) -> str:
+    """The part of a name that begins at `start`, or its end where that is shorter."""
+    if len(name) - start < width:
+        return f"…{name[len(name) - width + 1 :]}"
+    return f"…{name[start : start + width - 2]}…"
 
 
 def aside(table: Table, room: int) -> str:
@@ -89,7 +103,8 @@ def shown(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[i
 
 def fitted(widths: Sequence[int], whole: Sequence[bool], room: int) -> list[int]:
     """Column widths that come to `room` cells: the widest give way first, to a dozen cells and then below; none that is to stay `whole`."""
-    out = list(widths)
+    # What is wider than all there is gives way to that first: a name can be megabytes wide.
+    out = [width if keep else min(width, max(room, LEAST)) for width, keep in zip(widths, whole, strict=True)]
     spare = room - GAP * (len(out) - 1) - sum(out)
     for least in (LEAST, FEWEST):
         soft = [k for k in range(len(out)) if not whole[k] and out[k] > least]

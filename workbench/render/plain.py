@@ -10,6 +10,9 @@ from workbench.render.layout import GAP, aside, laid_out
 from workbench.render.table import Table
 from workbench.render.text import display_name
 
+MOST_WRAPPED = 20_000
+"""Characters of one text: a name in it can be megabytes long."""
+
 
 def lines(table: Table, room: int) -> Iterator[str]:
     """The table in lines of at most `room` cells, as far as its columns can give way."""
@@ -58,7 +61,8 @@ def _start(text: str, width: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of whole words; a word longer than a line is folded."""
+    """Lines of whole words; a word longer than a line is folded, a text longer than pages is cut."""
+    text = display_name(text, MOST_WRAPPED)
     out = [""]
     for word in text.split(" "):
         joined = f"{out[-1]} {word}" if out[-1] else word

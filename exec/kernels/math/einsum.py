@@ -12,7 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from exec.arrays import Array
+from exec.budget import element_count
 from exec.errors import ExecutionError
+from exec.kernels.growth import ask
 from exec.kernels.math.matmul import matmul, plain_matmul
 from exec.kernels.registry import kernel
 from exec.kernels.widen import widened
@@ -124,6 +126,7 @@ def _contracted(
         flat = [int(np.prod([sizes[label] for label in group], dtype=np.int64)) for group in groups]
         return x.transpose([labels.index(label) for group in groups for label in group]).reshape(flat)
 
+    ask(element_count(sizes[label] for label in (*batch, *rows, *columns)) * int(max(a.itemsize, b.itemsize)))
     y = product(arranged(a, left, batch, rows, summed), arranged(b, right, batch, summed, columns))
     order = (*batch, *rows, *columns)
     return y.reshape([sizes[label] for label in order]), order
