@@ -56,14 +56,14 @@ class WorkbenchApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = bindings()  # type: ignore[assignment]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-slim"), (100, "-wide"), (130, "-full"), (160, "-huge")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]
 
-    def __init__(
-        self, path: str | Path, *, theme: str = "owb-dark", data: str | None = None, child: bool = False
-    ) -> None:
+    def __init__(self, path: str | Path, *, theme: str = "owb-dark", data: str | None = None, child: bool = False) -> None:  # fmt: skip
         super().__init__()
         self.path = Path(path)
         self.data = data
         self.wants_child = child
+        self.engine = "embedded ×1"  # what the next measurement runs on
         self.child: Child | None = None
         self.remembers = child
         self.resumable: list[dict[str, Any]] = []
@@ -289,6 +289,9 @@ class WorkbenchApp(App[None]):
             self.query_one(Keys).show_keys(self.view().footer(), self.size.width)
 
     def on_resize(self) -> None:
+        self.call_later(self._resized)  # the app learns its new size only after this
+
+    def _resized(self) -> None:
         floor = self.query_one(Floor)
         floor.display = self.size.height >= _FLOOR_ROWS
         self.refresh_frame()
@@ -528,6 +531,8 @@ class WorkbenchApp(App[None]):
         def answered(answer: str | None) -> None:
             if answer == "save":
                 self.do_out_save()
+            elif answer == "recipe":
+                files.save(self, ("recipe",), then)
             elif answer == "leave":
                 then()
 

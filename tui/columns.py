@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tui.line import Line, Span, fit
 
@@ -24,7 +25,8 @@ class Column:
     keep: str = "start"
 
 
-def shown(columns: Sequence[Column], width: int, least: int = 16) -> list[tuple[int, int]]:
+@lru_cache(maxsize=64)
+def shown(columns: tuple[Column, ...], width: int, least: int = 16) -> tuple[tuple[int, int], ...]:
     """(index, cells) of the columns that fit in `width`, one blank between them."""
     chosen = list(range(len(columns)))
 
@@ -39,10 +41,10 @@ def shown(columns: Sequence[Column], width: int, least: int = 16) -> list[tuple[
     fixed = sum(columns[i].cells for i in chosen) + len(chosen) - 1
     flexible = [i for i in chosen if not columns[i].cells]
     share, rest = divmod(max(width - fixed, 0), len(flexible)) if flexible else (0, 0)
-    return [(i, columns[i].cells or share + (rest if i == flexible[-1] else 0)) for i in chosen]
+    return tuple((i, columns[i].cells or share + (rest if i == flexible[-1] else 0)) for i in chosen)
 
 
-def heading(columns: Sequence[Column], width: int) -> list[Span]:
+def heading(columns: tuple[Column, ...], width: int) -> list[Span]:
     """The row of titles."""
     out: list[Span] = []
     for k, (i, cells) in enumerate(shown(columns, width)):
@@ -50,7 +52,7 @@ def heading(columns: Sequence[Column], width: int) -> list[Span]:
     return out
 
 
-def row(columns: Sequence[Column], cells: Sequence[Span | Line], width: int) -> list[Span]:
+def row(columns: tuple[Column, ...], cells: Sequence[Span | Line], width: int) -> list[Span]:
     """One row; a cell is a span, or a line of spans that already has its width."""
     out: list[Span] = []
     for k, (i, size) in enumerate(shown(columns, width)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 WATCH_S = 2.0
 
 
-def save(app: WorkbenchApp) -> None:
-    """Ask what to write, write it in the background."""
+def save(app: WorkbenchApp, kinds: Sequence[str] = ("model", "recipe"), then: Callable[[], None] | None = None) -> None:
+    """Ask what to write, write it in the background; `then` follows once it is written."""
     from tui.dialogs.save import SaveDialog
 
     bench = app.bench
@@ -30,9 +30,14 @@ def save(app: WorkbenchApp) -> None:
 
     def given(wanted: Wanted | None) -> None:
         if wanted is not None:
-            app.bridge.run("save", f"saving {wanted.stem.name}", lambda p, c: write(bench, wanted), lambda done: saved(app, done))  # fmt: skip
+            app.bridge.run("save", f"saving {wanted.stem.name}", lambda p, c: write(bench, wanted), written)  # fmt: skip
 
-    app.push_screen(SaveDialog(bench), given)
+    def written(done: list[Path]) -> None:
+        saved(app, done)
+        if then is not None:
+            then()
+
+    app.push_screen(SaveDialog(bench, kinds), given)
 
 
 def write(bench: Bench, wanted: Wanted) -> list[Path]:

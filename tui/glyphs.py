@@ -5,6 +5,7 @@ from __future__ import annotations
 import locale
 import os
 import sys
+from collections.abc import Sequence
 
 _TWINS = str.maketrans({
     "─": "-", "╌": "-", "━": "=", "│": "|", "┃": "|", "┊": ":", "╎": ":",
@@ -42,6 +43,13 @@ def bar(share: float, cells: int) -> str:
     eighths = max(round(share * cells * 8), 1 if share > 0 else 0)
     full, rest = divmod(min(eighths, cells * 8), 8)
     return "█" * full + (BARS[rest] if rest else "")
+
+
+def upright(counts: Sequence[int], rows: int) -> list[str]:
+    """Upright bars of eighths over several rows, one a count, at least one eighth for a count above zero."""
+    top = max(counts, default=0) or 1
+    eighths = [max(round(c / top * rows * 8), 1 if c else 0) for c in counts]
+    return ["".join((" " + SPARKS)[min(max(e - 8 * below, 0), 8)] for e in eighths) for below in reversed(range(rows))]
 
 
 def spark(values: list[float], cells: int) -> str:

@@ -1,4 +1,4 @@
-"""The first row: the file, what A and B are, which of them is shown, what runs, whether something is unsaved."""
+"""The first row: the file, what A and B are, which of them is shown, what runs on which engine, whether something is unsaved."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ _DOING = {"profile": "measuring", "compare": "comparing", "optimize": "applying"
 
 
 def header(app: WorkbenchApp) -> tuple[list[Span], list[Span]]:
-    """What stands at the left and at the right; sizes give way first, then titles."""
+    """What stands at the left and at the right; sizes give way first, then the engine, then titles."""
     left: list[Span] = [(" owb ", "focus"), (f" {display_name(app.path.name, 40)}  ", "strong")]
     bench = app.bench
     if bench is None:
         return left, []
-    right: list[Span] = [("● unsaved ", "warn") if bench.unsaved else ("saved ", "dim")]
+    state: Span = ("● unsaved ", "warn") if bench.unsaved else ("saved ", "dim")
+    right: list[Span] = [(f"{app.engine}   ", "dim"), state]
     job = app.bridge.busy
     if job is not None:
         right.insert(0, (f"◐ {_DOING.get(job.kind, job.kind)}  ", "warn"))
-    for sizes, titles in ((True, True), (False, True), (False, False)):
+    for sizes, titles, engine in ((True, True, True), (False, True, True), (False, True, False), (False, False, False)):
         slots = _slots(bench, sizes=sizes, titles=titles)
-        if width_of(left) + width_of(slots) + width_of(right) <= app.size.width:
+        end = right if engine else right[:-2] + right[-1:]
+        if width_of(left) + width_of(slots) + width_of(end) <= app.size.width:
             break
-    return left + slots, right
+    return left + slots, end
 
 
 def _slots(bench: Bench, *, sizes: bool, titles: bool) -> list[Span]:

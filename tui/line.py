@@ -40,15 +40,26 @@ def strip(line: Line, cells: int, palette: Palette, *, ground: str = "bg", ascii
     if width_of(line) > cells:
         line = clip(line, cells)
     segments = [
-        Segment(glyphs.plain(text) if ascii_only else text, palette.style(token, ground))
-        for text, token in line
-        if text
+        Segment(glyphs.plain(text) if ascii_only else text, palette.style(token, ground)) for text, token in _runs(line)
     ]
     return (
         Strip(segments).adjust_cell_length(cells, palette.style("fg", ground))
         if segments
         else Strip.blank(cells, palette.style("fg", ground))
     )
+
+
+def _runs(line: Line) -> list[Span]:
+    """The line in fewer spans: blanks show nothing but the ground, so they go with what is before them. Each span costs at every stage of a paint."""
+    out: list[Span] = []
+    for text, token in line:
+        if out and (
+            token == out[-1][1] or (text.isspace() and not token.endswith("!") and not out[-1][1].endswith("!"))
+        ):
+            out[-1] = (out[-1][0] + text, out[-1][1])
+        elif text:
+            out.append((text, token))
+    return out
 
 
 def spread(left: Line, right: Line, cells: int, filler: str = " ", token: str = "line") -> list[Span]:

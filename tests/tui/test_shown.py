@@ -147,3 +147,37 @@ def test_weights_of_a_and_b_stand_in_pairs(ui: Any) -> None:
         assert "Tensors A→B" not in ui.text(app)
 
     ui.drive(script)
+
+
+def test_a_window_made_smaller_is_laid_out_for_its_new_size(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        await pilot.resize_terminal(60, 15)
+        await ui.settled(pilot, app)
+        assert "▐1 Ovw▌ 2  3 ╎ 4  5 ╎ 6  7  8 ╎ 9" in ui.text(app)
+        assert not app.query_one("#floor").display
+        await pilot.resize_terminal(140, 40)
+        await ui.settled(pilot, app)
+        assert "▐1 Overview▌  2 Graph   3 Tensors" in ui.text(app)
+        assert app.query_one("#floor").display
+
+    ui.drive(script)
+
+
+def test_an_empty_list_says_what_fills_it_where_the_pane_beside_is_hidden(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        assert "r run 12 times in embedded" in await ui.press(pilot, app, "6")
+        assert "r choose the scheme, enter ranks every node" in await ui.press(pilot, app, "5")
+        said = await ui.press(pilot, app, "7")
+        assert "B is A: change something in 4 or 5, or open a second file" in " ".join(said.split())
+
+    ui.drive(script, size=(60, 15))
+
+
+def test_what_cannot_be_used_gives_way_in_a_narrow_footer(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        footer = (await ui.press(pilot, app, "5")).splitlines()[-1]
+        assert "r rank" in footer
+        assert "R scheme" in footer
+        assert footer.rstrip().endswith("? all keys")
+
+    ui.drive(script, size=(60, 15))

@@ -114,7 +114,7 @@ def busy(ui: Any, steady: Any, job: str, size: tuple[int, int]) -> None:
         same(ui.text(app).splitlines(), f"{job}-busy", size, True)
         await ui.press(pilot, app, "ctrl+c")
         assert "stopped" in ui.text(app)
-        assert app.query_one("#header").right[0][0].strip() in ("saved", "● unsaved")
+        assert app.query_one("#header").right[-1][0].strip() in ("saved", "● unsaved")
 
     ui.drive(script, MODEL, size=size)
 

@@ -1,4 +1,4 @@
-"""`q` with unsaved steps: save, leave or stay."""
+"""`q` with unsaved steps: save, save only the recipe, leave or stay."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from workbench.bench import Bench
 
 
 class LeaveDialog(Dialog[str]):
-    """Returns "save", "leave" or None (stay)."""
+    """Returns "save", "recipe", "leave" or None (stay)."""
 
-    BINDINGS = [Binding("w,enter", "answer('save')", show=False), Binding("q", "answer('leave')", show=False)]
+    BINDINGS = [
+        Binding("w,enter", "answer('save')", show=False),
+        Binding("r", "answer('recipe')", show=False),
+        Binding("q", "answer('leave')", show=False),
+    ]
     title_text = "Leave owb?"
     hint = "esc stays"
 
@@ -31,7 +35,8 @@ class LeaveDialog(Dialog[str]):
             ],
             [],
             [("▌w    ", "focus"), ("save B first", "fg")],
-            [(" q    ", "focus"), ("leave, and lose them", "fg")],
+            [(" r    ", "focus"), ("save only its recipe and leave: it makes B again from the file", "fg")],
+            [(" q    ", "focus"), (f"leave, and lose {'it' if steps == 1 else 'them'}", "fg")],
             [(" esc  ", "focus"), ("stay", "fg")],
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class Wanted:
 
 
 class SaveDialog(Dialog[Wanted]):
-    """Returns what to write; the model and the recipe are picked at first."""
+    """Returns what to write; `kinds` are picked at first."""
 
     DEFAULT_CSS = "SaveDialog Rows { height: 4; } SaveDialog Field { margin-bottom: 1; }"
     BINDINGS = [
@@ -46,10 +47,10 @@ class SaveDialog(Dialog[Wanted]):
     title_text = "Save"
     hint = "space picks   tab edits the name   enter writes   esc closes"
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, kinds: Sequence[str]) -> None:
         super().__init__()
         self.bench = bench
-        self.picked = {"model", "recipe"}
+        self.picked = set(kinds)
         step = "b" if bench.b == OTHER else f"step{bench.b}"
         self.entry = Field(str(bench.path.with_name(f"{bench.path.stem}_{step}")))
         self.rows = Rows()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
+from collections import Counter
 from typing import Any
 
 from textual.app import ComposeResult
@@ -24,7 +25,7 @@ from workbench.lint.base import Finding
 from workbench.lint.catalog import BY_CODE
 from workbench.render.text import display_name
 
-_COLUMNS = (Column("", 1), Column("code", 7), Column("what", 0), Column("where", 26, rank=1), Column("fix", 18, rank=2))
+_COLUMNS = (Column("", 1), Column("code", 7), Column("what", 0), Column("where", 20, rank=1), Column("fix", 18, rank=2))
 _MARKS: dict[str, Span] = {"error": ("✗", "bad"), "warning": ("▲", "warn"), "note": ("•", "dim")}
 
 
@@ -53,7 +54,7 @@ class ChecksView(Filtered):
         self.counts: dict[str, tuple[int, int]] = {}
 
     def compose(self) -> ComposeResult:
-        yield Pane("Checks", Heads(self._columns), Rows(id="finding-rows"), id="findings")
+        yield Pane("Checks", Heads(self._columns), Rows("explain-text", id="finding-rows"), id="findings")
         yield Seam("findings").add_class("side")
         yield Pane("Explain", Text(id="explain-text"), id="explain").add_class("side")
 
@@ -103,7 +104,7 @@ class ChecksView(Filtered):
     def _title(self) -> None:
         if self.result is None:
             return
-        counts = self.result.counts
+        counts = Counter(group[0].level for group in self.found)  # of checks, as the rows are: each says its own places
         detail = f"{counts['error']} ✗   {counts['warning']} ▲   {counts['note']} •   {len(self.result.clean)} ✓"
         if self.signs:
             tally = {s: sum(v == s for v in self.signs.values()) for s in "+−~="}

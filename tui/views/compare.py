@@ -62,7 +62,10 @@ class CompareView(Filtered):
 
     def compose(self) -> ComposeResult:
         yield Pane(
-            "Compare A→B", Heads(lambda: (_COLUMNS, STRUCTURE, OUTPUTS)[self.face]), Rows(id="value-rows"), id="values"
+            "Compare A→B",
+            Heads(lambda: (_COLUMNS, STRUCTURE, OUTPUTS)[self.face]),
+            Rows("summary-text", id="value-rows"),
+            id="values",
         )
         yield Seam("values").add_class("side")
         yield Pane("Summary", Text(id="summary-text"), id="summary").add_class("side")
@@ -189,6 +192,11 @@ class CompareView(Filtered):
                     (f"{display_name(info.title)}  {counted(info.nodes, 'node')}  {units.size(info.file_bytes)}", "fg"),
                 ]
             )
+        if bench.why_not_next_slot():
+            out += [
+                [],
+                *([(f" {part}", "fg")] for part in textwrap.wrap(bench.why_not_next_slot(), max(width - 2, 20))),
+            ]
         value = self.current()
         if value is not None:
             out += [section(" this value"), [(f" {display_name(value.after)}", "strong")]]
@@ -396,6 +404,6 @@ class CompareView(Filtered):
 
 def verdict(result: Comparison) -> str:
     """Whether the outputs agree, and where values begin not to."""
-    agree = "the outputs agree" if all(o.within for o in result.outputs) else "the outputs differ"
-    where = f"at {display_name(result.first.after)}" if result.first is not None else "none within rounding"
-    return f"{agree} within {number(result.tolerance, '.0e')} of the range; first divergence{' ' if result.first is not None else ': '}{where}"
+    agree = "agree within" if all(o.within for o in result.outputs) else "differ by more than"
+    where = f"first divergence at {display_name(result.first.after)}" if result.first is not None else "no divergence beyond rounding"  # fmt: skip
+    return f"the outputs {agree} {number(result.tolerance, '.0e')} of the range; {where}"

@@ -80,7 +80,7 @@ class LogView(Filtered):
         """The steps as a recipe and as a script, as `w` would write them."""
         bench = self.owb.bench
         if bench is None or not bench.history.tip:
-            return [[], [(" Nothing to keep yet: 4 and 5 change B.", "dim")]]
+            return [[], [(" Nothing to keep yet:", "dim")], [(" 4 and 5 change B.", "dim")]]
         out: list[Line] = [section(" recipe, replays byte-same")]
         out += [[(" " + display_name(line), "fg")] for line in bench.recipe().splitlines()]
         out.append(section(" script"))
@@ -137,7 +137,7 @@ class LogView(Filtered):
         return self.entries[self.query_one(Rows).cursor] if self.entries else None
 
     def sentence(self) -> str:
-        return "every line is a command: y copies it, Y the same in Python; w keeps the steps as model, recipe, script and report"
+        return "y copies a line, Y as Python; w keeps the steps as files"
 
     def copy_text(self) -> str:
         return "\n".join(self.entries[k].command for k in self._range())

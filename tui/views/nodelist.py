@@ -111,9 +111,15 @@ class NodeList(Rows):
         name = (Column("operator", 12), Column("name", 0, keep="end"), Column("output", 14, right=True, rank=2))
         if self.lineup is not None:
             if not self._both_timed():
-                return (*sign, *name, Column("from A", 16, rank=1))
+                return (*sign, *name, Column("from A", 16, rank=1, keep="end"))
             times = (Column(f"A {unit}", 8, right=True, rank=4), Column(f"B {unit}", 8, right=True, rank=3))
-            return (*sign, *name[:2], Column("output", 16, right=True, rank=5), *times, Column("from A", 16, rank=1))
+            return (
+                *sign,
+                *name[:2],
+                Column("output", 16, right=True, rank=5),
+                *times,
+                Column("from A", 16, rank=1, keep="end"),
+            )
         if self.measure == "none":
             return (*name, Column("", 1))
         second = Column("MACs", 8, right=True, rank=4) if self.measure != "MACs" else Column("params", 8, right=True, rank=4)  # fmt: skip
@@ -156,7 +162,7 @@ class NodeList(Rows):
         assert self.before is not None
         assert self.lineup is not None
         table, became = self.before.table, self.lineup.became.get(a_row)
-        to = f"→ {display_name(self._short(self.lookup.table.label(became)))}" if became is not None and self.lookup is not None else ""  # fmt: skip
+        to = f"→ {fit(display_name(self._short(self.lookup.table.label(became))), 14, keep='end')}" if became is not None and self.lookup is not None else ""  # fmt: skip
         if not self._both_timed():
             shape = display_name(self.before.symbols.shape(table.shape[a_row]))
             return [("−", "diff.drop"), (display_name(table.op[a_row]), "dim"), (self._short(table.label(a_row)), "dim"), (shape, "dim"), (to, "dim")]  # fmt: skip

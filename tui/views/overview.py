@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
@@ -34,7 +35,9 @@ class OverviewView(View):
     """
 
     TITLE = "Overview"
-    KEYS = ("open.row", "go.graph", "go.passes", "go.profile", "file.open", "palette.open", "app.quit")
+    KEYS = ("open.row", "go.graph", "go.passes", "go.profile", "sort.next", "file.open", "palette.open", "app.quit")
+    LABELS = {"sort.next": "sort"}
+    KEPT = ("sort", "reverse")
     DEFAULT_CSS = (
         "OverviewView #model { width: 46; } OverviewView #next { width: 42; } OverviewView #next-rows { height: 6; }"
     )
@@ -48,6 +51,7 @@ class OverviewView(View):
         self.next: list[tuple[str, str, str]] = []
         self.found: list[Any] = []
         self.shares: dict[str, dict[tuple[str, str], float]] = {}
+        self.sort, self.reverse = "count", False
 
     def compose(self) -> ComposeResult:
         yield Pane("Model", Text(id="facts"), id="model")
@@ -105,7 +109,7 @@ class OverviewView(View):
         new = {(o.op, o.domain): o.nodes for o in card.operators}
         constant = [("Constant", "", card.constant_nodes, self.before.constant_nodes if self.before is not None else 0)] if card.constant_nodes or (self.before is not None and self.before.constant_nodes) else []  # fmt: skip
         rows = [(op, d, n, old.get((op, d), 0)) for (op, d), n in new.items()] + [(op, d, 0, n) for (op, d), n in old.items() if (op, d) not in new]  # fmt: skip
-        self.operators = sorted([*rows, *constant], key=lambda r: (-max(r[2], r[3]), r[0]))
+        self.operators = [*rows, *constant]
         self.shares = {}
         lookup = self._known()
         for measure in ("MACs", "time"):
@@ -115,14 +119,35 @@ class OverviewView(View):
                 for op, domain, value in zip(lookup.table.op, lookup.table.domain, lookup.column(measure), strict=True):
                     sums[op, domain] = sums.get((op, domain), 0.0) + (value or 0) / total
                 self.shares[measure] = sums
+        self._order()
+
+    def _order(self) -> None:
+        """By what is asked for, where it is known; then by count, then by name."""
+        by = self.sort if self.sort in (*self.shares, "name") else "count"
+        shares = self.shares.get(by, {})
+        self.operators.sort(key=lambda r: (0 if by == "name" else -shares.get(r[:2], 0.0), 0 if by == "name" else -max(r[2], r[3]), r[0]))  # fmt: skip
+        if self.reverse:
+            self.operators.reverse()
         self.query_one("#operators", Rows).show(len(self.operators), self._operator)
-        self.query_one("#ops", Pane).rule.name_pane("Operators A→B" if self.before is not None else "Operators", "by count")  # fmt: skip
+        title = "Operators A→B" if self.before is not None else "Operators"
+        self.query_one("#ops", Pane).rule.name_pane(title, f"by {by}{' ↑' if self.reverse else ''}")
         self.query_one(Heads).refresh()
+
+    def do_sort_next(self) -> None:
+        """Count, then what is measured or estimated, then the name."""
+        sorts = ("count", *self.shares, "name")
+        self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)] if self.sort in sorts else "count"
+        self._order()
+
+    def do_sort_reverse(self) -> None:
+        self.reverse = not self.reverse
+        self._order()
 
     def _columns(self) -> tuple[Column, ...]:
         if self.before is not None:
             return (Column("operator", 0), Column("A", 7, right=True), Column("B", 7, right=True), Column("change", 8, right=True))  # fmt: skip
-        return (Column("operator", 0), Column("count", 6, right=True), Column("", 8, rank=2), Column("MACs %", 7, right=True, rank=1), Column("time %", 7, right=True))  # fmt: skip
+        timed = 1 if "time" in self.shares else 3  # what has no figures yet gives way first
+        return (Column("operator", 0), Column("count", 6, right=True), Column("", 8, rank=4), Column("MACs %", 7, right=True, rank=2), Column("time %", 7, right=True, rank=timed))  # fmt: skip
 
     def _fill_next(self) -> None:
         bench, card = self.owb.bench, self.card
@@ -142,9 +167,10 @@ class OverviewView(View):
             passes = f"{counted(ready, 'place')}{',' if gone else ''} {what}" if ready else "nothing to do here"
         checks = "checking …"
         if findings is not None:
-            counts = findings.counts
+            levels = Counter(level for _, level in {(f.code, f.level) for f in findings.findings})
             checks = (
-                ", ".join(f"{n} {word}{'s' if n != 1 else ''}" for word, n in counts.items() if n) or "nothing found"
+                ", ".join(counted(levels[word], word) for word in ("error", "warning", "note") if levels[word])
+                or "nothing found"
             )
         self.next = [
             ("passes", "4  Passes", passes), ("checks", "8  Checks", checks),
@@ -184,7 +210,7 @@ class OverviewView(View):
             return [(f" {label:12s}", "dim"), (display_name(text), "fg")]
 
         opsets = " · ".join(f"{d or 'ai.onnx'} {v}" for d, v in sorted(card.opsets.items()))
-        inside = f"{len(card.external_files)} external files" if card.external_files else "one file, all inside"
+        inside = f"{len(card.external_files)} external files" if card.external_files else "one file"
         out: list[Line] = [
             [],
             fact("file", card.path.rpartition("/")[2] if card.path else "in memory"),
@@ -266,7 +292,7 @@ class OverviewView(View):
 
     def _next(self, row: int, width: int) -> Line:
         _, title, text = self.next[row]
-        return [(fit(title, 14), "focus"), (text, "fg")]
+        return [(fit(title, 12), "focus"), (text, "fg")]
 
     def main_pane(self) -> Rows:
         return self.query_one("#operators", Rows)

@@ -62,7 +62,7 @@ class ProfileView(ColumnSets, Filtered):
         self.old = ""  # the state an old profile is of, "" for the one shown
 
     def compose(self) -> ComposeResult:
-        yield Pane("Profile", Heads(self._columns), Rows(id="time-rows"), Text(id="memory"), id="times")
+        yield Pane("Profile", Heads(self._columns), Rows("where-text", id="time-rows"), Text(id="memory"), id="times")
         yield Seam("times").add_class("side")
         yield Pane("Where", Text(id="where-text"), id="where").add_class("side")
 
@@ -173,6 +173,12 @@ class ProfileView(ColumnSets, Filtered):
         self.query_one("#where-text", Text).show(self._where)
         self.owb.refresh_footer()
 
+    def learnt(self) -> None:
+        """A run began or ended: the pane beside says so, the rows stay what they are."""
+        self.query_one("#where-text", Text).show(self._where)
+        self.query_one(Rows).refresh()
+        self.owb.refresh_footer()
+
     # ── rows ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _columns(self) -> tuple[Column, ...]:
@@ -260,6 +266,8 @@ class ProfileView(ColumnSets, Filtered):
     def _where(self, width: int) -> list[Line]:
         profile = self.result()
         o = self.options
+        if profile is None and "profile" in self.owb.bridge.jobs:
+            return [[], [(" ◐ measuring: rows after the last run", "warn")], [], [(" ctrl+c ", "focus"), ("stops", "fg")]]  # fmt: skip
         if profile is None:
             return [
                 [], [(" No profile yet.", "strong")], [],
@@ -340,7 +348,7 @@ class ProfileView(ColumnSets, Filtered):
             self.say(summary(last))
 
         self.owb.bridge.run("profile", f"measuring {' and '.join(slots)} in {o.engine}", work, done)
-        self.owb.refresh_footer()
+        self.learnt()
 
     def do_run_options(self) -> None:
         bench = self.owb.bench
@@ -349,7 +357,7 @@ class ProfileView(ColumnSets, Filtered):
 
         def given(options: Measuring | None) -> None:
             if options is not None:
-                self.options = options
+                self._measure_with(options)
                 self.fill()
                 self.do_run_now()
 
@@ -358,7 +366,12 @@ class ProfileView(ColumnSets, Filtered):
     def use_engine(self, engine: str) -> None:
         """Another engine from now on."""
         assert engine in ENGINES
-        self.options = replace(self.options, engine=engine)
+        self._measure_with(replace(self.options, engine=engine))
+
+    def _measure_with(self, options: Measuring) -> None:
+        """From now on; the header names the engine."""
+        self.options, self.owb.engine = options, f"{options.engine} ×{options.threads}"
+        self.owb.refresh_frame()
 
     def do_face_next(self) -> None:
         self.face = (self.face + 1) % 3

@@ -58,7 +58,7 @@ class QuantizeView(View):
         self.key = 0
 
     def compose(self) -> ComposeResult:
-        yield Pane("Sensitivity", Heads(lambda: _COLUMNS), Rows(id="plan-rows"), id="plan")
+        yield Pane("Sensitivity", Heads(lambda: _COLUMNS), Rows("tried-text", id="plan-rows"), id="plan")
         yield Seam("plan").add_class("side")
         yield Pane("What if", Text(id="tried-text"), id="tried").add_class("side")
 
@@ -69,7 +69,7 @@ class QuantizeView(View):
             self.key, self.found, self.kept, self.tried = bench.key("B"), None, set(), {}
         self._show()
         if self.found is None:
-            self.say(f"r ranks B's nodes by what 8 bits do to the outputs, on {self._data()}")
+            self.say(f"r ranks B's nodes by what 8 bits do to the outputs, on {self._data().partition(' (')[0]}")
 
     def _data(self) -> str:
         data = self.owb.bench.data if self.owb.bench is not None else None

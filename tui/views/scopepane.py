@@ -78,9 +78,10 @@ class ScopePane(Rows):
             end += [(f" {HEAT_GLYPHS[heat]}", f"heat.{heat}"), (fit(f"{100 * share:.1f}", 6, right=True), "fg")]
         else:
             end.append((" " + fit(bar(scope.nodes / max(len(self.lookup.table), 1), 5), 5), "line"))
-        label = f"{'  ' * scope.level}{sign} {display_name(scope.label)}"
         token = "strong" if scope.path == self.chosen else "fg"
-        return [(fit(label, max(width - width_of(end), 4)), token), *end]
+        head = f"{'  ' * scope.level}{sign} "
+        room = max(width - width_of(end), 4) - len(head)
+        return [(head, token), (fit(display_name(scope.label), room, keep="end"), token), *end]
 
     def title_detail(self) -> str:
         """What the numbers at the right are."""

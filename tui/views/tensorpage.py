@@ -6,18 +6,20 @@ from typing import Any
 
 from exec.ir import Constant
 from exec.metrics import Difference
+from tui.glyphs import upright
 from tui.line import Line, fit, section
 from tui.numbers import decibels, number
 from tui.views.tensorrows import TensorEntry
 from workbench.render import units
-from workbench.render.showing import histogram_text
 from workbench.render.text import display_name
 from workbench.symbols import Symbols
 from workbench.tensors import TensorRow, TensorStats
 from workbench.weightpairs import scaled
 
 _READERS = 8
-_LABEL = 9
+_TALL = 5
+"""Rows of the histogram."""
+_LABEL = 10
 
 
 def page(entry: TensorEntry, stats: TensorStats | str | None, waiting: str, symbols: Symbols, maker: str) -> list[Line]:
@@ -48,8 +50,10 @@ def page(entry: TensorEntry, stats: TensorStats | str | None, waiting: str, symb
     out += [[(f" {fit(label, _LABEL)}", "dim"), (text, "fg")] for label, text in facts]
     if stats.std and stats.min is not None and stats.max is not None and stats.mean is not None:
         far = max(stats.max - stats.mean, stats.mean - stats.min) / stats.std
-        out.append([(f" {fit('farthest', 8)}", "dim"), (f"{far:.1f} × std from the mean", "warn" if far > 20 else "fg")])  # fmt: skip
-    return [*out, section(" histogram"), [(" " + histogram_text(stats.histogram), "fg")]]
+        out.append([(f" {fit('farthest', _LABEL)}", "dim"), (f"{far:.1f} × std from the mean", "warn" if far > 20 else "fg")])  # fmt: skip
+    shape_of = [[(" " + text, "fg")] for text in upright(stats.histogram, _TALL)]
+    ends = f"{number(stats.min)} … {number(stats.max)}" if stats.min is not None and stats.max is not None else ""
+    return [*out, section(f" histogram, {len(stats.histogram)} bins"), *shape_of, [(f" {ends}", "dim")]]
 
 
 def scale_lines(weight: Constant | None) -> list[Line]:

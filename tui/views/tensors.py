@@ -307,7 +307,7 @@ class TensorsView(TensorMarks, ColumnSets, Filtered):
         unknown = any(e.value_bytes is None for e in self.all)
         if unknown:
             return f"{count}: r runs the model once and looks at every value"
-        return f"{count}, {units.size(self._total())}: int8 is the noise of rounding to one scale"
+        return f"{count}, {units.size(self._total())}; int8: noise of rounding to one scale"
 
     def copy_text(self) -> str:
         k = self.at()

@@ -47,7 +47,7 @@ class Bar(Widget):
 class Heads(Bar):
     """The titles of a list's columns, laid out as its rows are."""
 
-    def __init__(self, columns_of: Callable[[], Sequence[Column]], **kwargs: Any) -> None:
+    def __init__(self, columns_of: Callable[[], tuple[Column, ...]], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.columns_of = columns_of
 
@@ -174,16 +174,16 @@ class Keys(Bar):
     def show_keys(self, entries: list[tuple[str, str, bool]], width: int) -> None:
         """(action id, label or "" for the registry's text, enabled); a disabled one is dim and in parentheses."""
         end: list[Span] = [(" ? ", "focus"), ("all keys ", "dim")]
-        spans: list[Span] = []
-        for action_id, label, enabled in entries[: self.MOST]:
-            action = BY_ID[action_id]
-            text = label or action.text
-            piece: list[Span] = (
-                [(f" {action.key} ", "focus"), (f"{text} ", "dim")]
-                if enabled
-                else [(f" ({action.key} {text}) ", "line")]
-            )
-            if lines.width_of([*spans, *piece, *end]) > width:
-                break
-            spans += piece
-        self.show(spans, end)
+        pieces = [(self._piece(*entry), entry[2]) for entry in entries[: self.MOST]]
+        while pieces and lines.width_of([span for piece, _ in pieces for span in piece] + end) > width:
+            gone = next((k for k in reversed(range(len(pieces))) if not pieces[k][1]), len(pieces) - 1)
+            del pieces[gone]  # what cannot be used gives way before what can
+        self.show([span for piece, _ in pieces for span in piece], end)
+
+    @staticmethod
+    def _piece(action_id: str, label: str, enabled: bool) -> list[Span]:
+        action = BY_ID[action_id]
+        text = label or action.text
+        if enabled:
+            return [(f" {action.key} ", "focus"), (f"{text} ", "dim")]
+        return [(f" ({action.key} {text}) ", "line")]

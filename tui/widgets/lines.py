@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rich.style import Style
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
 from textual.selection import Selection
@@ -38,6 +38,7 @@ class Lines(ScrollView):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.count = 0
+        self._painting = False
 
     def on_mount(self) -> None:
         """A terminal without block glyphs gets a plain bar."""
@@ -68,8 +69,16 @@ class Lines(ScrollView):
         """Width has changed: every line is laid out again."""
         self.refresh()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Textual paints: no place in the text goes with what is painted, which would cost a quarter of the time of a key."""
+        self._painting = True
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._painting = False
+
     def render_line(self, y: int) -> Strip:
-        """Textual asks for one line on screen."""
+        """Textual asks for one line on screen: to paint it, or for the place in the text below the mouse."""
         width = self.scrollable_content_region.width
         row = self.scroll_offset.y + y
         if not 0 <= row < self.count or width <= 0:
@@ -77,7 +86,8 @@ class Lines(ScrollView):
         strip = lines.strip(
             self.draw(row, width), width, self.palette, ground=self.ground(row), ascii_only=self.ascii_only
         )
-        return self._marked(strip, row, width).apply_offsets(0, row)
+        strip = self._marked(strip, row, width)
+        return strip if self._painting else strip.apply_offsets(0, row)
 
     def _marked(self, strip: Strip, row: int, width: int) -> Strip:
         """What the mouse has selected is reversed: that shows without colours, too."""
@@ -123,10 +133,14 @@ class Text(Lines, can_focus=False):
         self._make, self._made = make, (-1, [])
         self._layout()
 
+    def made(self, width: int) -> list[Line]:
+        """The lines at a width."""
+        return list(self._make(width))
+
     def _layout(self) -> None:
         width = self.scrollable_content_region.width
         if width > 0 and width != self._made[0]:
-            self._made = (width, list(self._make(width)))
+            self._made = (width, self.made(width))
             self.set_count(len(self._made[1]))
         else:
             self.refresh()

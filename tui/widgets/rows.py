@@ -9,9 +9,11 @@ from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import var
+from textual.strip import Strip
 
+from tui import line as lines
 from tui.line import Line
-from tui.widgets.lines import Lines
+from tui.widgets.lines import Lines, Text
 
 Draw = Callable[[int, int], Line]
 
@@ -20,7 +22,7 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
     """A list with a cursor.
 
     `show(count, draw)` fills it; `draw(row, width)` is asked only for rows on screen. `letters` stand in place of the cursor
-    while one jumps.
+    while one jumps. What the pane beside (its id) says of an empty list stands in the list itself where that pane is hidden.
     Sends `Moved` when the cursor moves, `Opened` on enter or a second click.
     """
 
@@ -42,8 +44,9 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
     class Opened(Moved):
         """The row was chosen."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, beside: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.beside = beside
         self._draw: Draw = lambda row, width: []
         self.letters: dict[int, str] = {}
 
@@ -54,6 +57,14 @@ class Rows(Lines, can_focus=True, inherit_bindings=False):
         target = self.cursor if cursor is None else cursor
         self.cursor = max(0, min(target, count - 1))
         self.call_after_refresh(self._keep_in_view)
+
+    def render_line(self, y: int) -> Strip:
+        if self.count or not self.beside:
+            return super().render_line(y)
+        told = self.screen.query_one(f"#{self.beside}", Text)
+        width = self.scrollable_content_region.width
+        said = [] if told.region.width else told.made(width)
+        return lines.strip(said[y] if y < len(said) else [], width, self.palette, ascii_only=self.ascii_only)
 
     def draw(self, row: int, width: int) -> Line:
         if self.letters:
