@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FLAG = "--allow-outside"
 KNOWN_KEYS = {"location", "offset", "length", "checksum", "basepath"}
+MOST_LOCATION = 4096
+"""Characters of a location: no system opens a longer path, and resolving one takes as long as it has folders."""
 _OVERRIDE = f"`{FLAG}` (allow_outside=True) reads it all the same: only for files you trust"
 
 
@@ -152,6 +154,12 @@ class DataFiles:
         """Refuse what is not a plain relative name. Nothing is opened."""
         if not location or location in (".", "/"):
             raise ExternalDataError("the location of an external tensor is empty", where)
+        if len(location) > MOST_LOCATION:
+            raise ExternalDataError(
+                "the location of an external tensor is longer than a path can be",
+                where,
+                f"{len(location):,} characters",
+            )
         if "\0" in location:
             raise ExternalDataError("the location of an external tensor has a NUL in it", where, repr(location[:80]))
         if "_ORT_MEM_ADDR_" in location:
