@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from workbench.render.console import console, draw
 from workbench.render.layout import fitted, shown, told_apart
-from workbench.render.plain import lines
+from workbench.render.plain import MOST_WRAPPED, lines
 from workbench.render.table import Column, Table
 
 WORDS = st.text(string.ascii_letters + "/_.0123456789 层é", max_size=40).map(str.strip)
@@ -58,11 +58,17 @@ def test_spare_columns_go_first_the_most_spare_before_the_others() -> None:
     assert shown(columns, [20, 8, 8], 14) == [0]
 
 
-def test_a_word_of_a_hundred_thousand_letters_is_folded_at_once() -> None:
+def test_a_word_of_a_hundred_thousand_letters_is_cut_and_folded_at_once() -> None:
     began = process_time()
     said = list(lines(Table("", (), (), notes=("n" * 100_000,)), 100))
-    assert [len(line) for line in said] == [100] * 1000
+    assert [len(line) for line in said] == [100] * (MOST_WRAPPED // 100)
+    assert "…" in "".join(said)
     assert process_time() - began < 1
+
+
+def test_names_that_differ_in_the_middle_are_cut_at_both_ends() -> None:
+    names = [f"/model/layers/layer.{k}/{part}/convolution/Conv" for k in range(3) for part in ("up", "down")]
+    assert told_apart(names, 16)[:2] == ["…layer.0/up/con…", "…layer.0/down/c…"]
 
 
 @pytest.mark.parametrize(

@@ -67,17 +67,17 @@ def told_apart(names: Sequence[str], width: int) -> list[str]:
     long = {name for name in names if cell_len(name) > width > 1 and " " not in name and name.isascii()}
     looked_at = sorted(long)[:LOOKED_AT]
     if width > LEAST:
-        parts = {k + 1 for name in looked_at for k, sign in enumerate(name[:LONGEST]) if sign in "/."}
-        ways += [partial(_from, start, width) for start in sorted(parts)]
+        sign = "/" if any("/" in name for name in looked_at) else "."
+        deepest = max((name[:LONGEST].count(sign) for name in looked_at), default=0)
+        ways += [partial(_without_scopes, count, sign, width) for count in range(1, deepest + 1)]
     way = max(ways, key=lambda cut: len(set(map(cut, looked_at))))
     return [way(name) if name in long else name for name in names]
 
 
-def _from(start: int, width: int, name: str) -> str:
-    """The part of a name that begins at `start`, or its end where that is shorter."""
-    if len(name) - start < width:
-        return f"…{name[len(name) - width + 1 :]}"
-    return f"…{name[start : start + width - 2]}…"
+def _without_scopes(count: int, sign: str, width: int, name: str) -> str:
+    """A name without its first `count` scopes, cut at its end; where little would be left, its end."""
+    left = name.split(sign, count)[-1]
+    return f"…{name[len(name) - width + 1 :]}" if len(left) < width else f"…{left[: width - 2]}…"
 
 
 def aside(table: Table, room: int) -> str:
