@@ -33,6 +33,9 @@ PATIENCE = 5.0
 LEAST_PATIENCE = 3.0
 """Seconds it may take anyway: kernels may have to be compiled for its shapes, on a machine that has other work."""
 
+MOST_ELEMENTS, MOST_TIMES = 1 << 22, 8
+"""Elements of the inputs of other sizes, or how many times the first set's: each of six open axes twice as long is 64 times."""
+
 RATE = 5 * 10**9
 """Multiply-adds that stand for a second: how many sets there are must depend on the model, not on the clock."""
 
@@ -95,6 +98,8 @@ class Samples:
         """A run of the original at these sizes; None where it does not take them, which only the original can say."""
         try:
             feeds = make_feeds(self.model, seed=1, dims=sizes, check=False).feeds
+            if _elements(feeds) > max(MOST_ELEMENTS, MOST_TIMES * _elements(self.pairs[0][0])):
+                return None
             return feeds, self._run(feeds, self._late)
         except Cancelled:
             return None
@@ -118,6 +123,10 @@ class Samples:
             if all(_finite(v) or not _finite(outputs.get(k)) for k, v in found.items()):
                 self.pairs.append((feeds, found))
                 return
+
+
+def _elements(feeds: Feeds) -> int:
+    return sum(value.size for value in feeds.values() if isinstance(value, np.ndarray))
 
 
 def effort(trace: Trace) -> int:
