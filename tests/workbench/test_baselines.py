@@ -174,3 +174,11 @@ def test_numbers_of_a_profile_are_never_cut(
     row = next(line for line in lines if "MaxPool_1" in line)
     assert re.search(r"\d (µs|ms) ", row)
     assert re.search(r"\d %", row)
+
+
+@pytest.mark.parametrize("asked", [["--engine", "onnxruntime"], ["--import", "trace.json"]])
+def test_memory_is_not_asked_of_an_engine_that_measures_none(
+    asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["profile", CNN, "--by", "memory", *asked]) == 2
+    assert "memory is measured in the embedded engine only" in capsys.readouterr().err

@@ -109,10 +109,13 @@ def command(
     slower than its --baseline allows; 2 if the machine is too busy to judge or to --save.
     """
     import workbench
+    from exec.errors import OptionError
     from workbench import feeding, slowdown
     from workbench.render import units
     from workbench.render.profiling import profile_tables
 
+    if by == "memory" and (source or engine != "embedded"):
+        raise OptionError("memory is measured in the embedded engine only", hint="leave --engine and --import away")
     opened = workbench.load(model)
     lost: Sequence[Lost] = ()
     if engine == "embedded" and not source:
