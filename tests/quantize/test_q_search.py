@@ -152,3 +152,30 @@ def test_a_target_that_names_nothing_or_two_things_is_an_error(target: Any) -> N
     model, data = uneven()
     with pytest.raises(OptionError):
         quantize(model, data=data, target=target)
+
+
+def steered() -> tuple[Model, list[dict[str, Any]]]:
+    """A convolution whose values decide how many rows the product behind NonZero has, and a Loop around another."""
+    text = """g (float[1,16,8,8] x) => (float y, float[1,16,8,8] z) {
+        c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w1)  r = Relu(c)  found = NonZero(r)  at = Transpose<perm=[1,0]>(found)
+        picked = GatherND(r, at)  last = Constant<value_ints=[-1]>()  rows = Unsqueeze(picked, last)
+        m = MatMul(rows, w2)  n = MatMul(m, w3)  y = ReduceMean<keepdims=0>(n)
+        d = Conv<kernel_shape=[1,1]>(r, w4)  times = Constant<value_int=3>()  one = Constant<value_int=1>()  go = Cast<to=9>(one)
+        z = Loop<body = b (int64 i, bool in, float[1,16,8,8] s) => (bool out, float[1,16,8,8] t) {
+            out = Identity(in)  q = Conv<kernel_shape=[1,1]>(s, w4)  t = Tanh(q) }>(times, go, d)
+    }"""
+    model = build(text, w1=f32(16, 16, 3, 3) / 12, w2=f32(1, 32), w3=f32(32, 32) / 6, w4=f32(16, 16, 1, 1) / 4)
+    return model, [{"x": f32(1, 16, 8, 8)} for _ in range(12)]
+
+
+def test_shapes_that_hang_on_data_and_loops_are_ranked_and_searched() -> None:
+    model, data = steered()
+    ranking = sensitivity(model, data, preset="full", by="both")
+    assert {n.op for n in ranking.nodes} == {"Conv", "MatMul"}
+    assert {t.op for t in ranking.tensors} >= {"Relu", "Conv", "MatMul"}
+    assert all(np.isfinite(row.sqnr_db) for row in (*ranking.nodes, *ranking.tensors))
+    result = quantize(model, data=data, preset="full", target=45.0)
+    assert result.report.nodes
+    assert result.report.of("Q070")
+    got = Session(result.model).run(data[0])
+    assert got["z"].shape == (1, 16, 8, 8)
