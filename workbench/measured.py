@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,8 @@ from typing import Any
 
 from exec.errors import OptionError
 from exec.ir import Model
-from exec.sidefile import read_decoded
 from workbench import slowdown
 
-MOST_BYTES = 1 << 30
 FORMS = "`owb profile --save FILE`, `owb profile --json`, onnxruntime's trace and trtexec's --exportProfile are read"
 
 
@@ -36,17 +33,12 @@ class Measured:
 
 def times_in(path: str | Path, model: Model) -> Measured:
     """The times in a file; raises OptionError that says which files hold some."""
-    try:
-        data = read_decoded(path, json.loads, most=MOST_BYTES)
-    except OSError as error:
-        raise OptionError("the profile cannot be read", str(path), str(error)) from error
-    except ValueError as error:
-        raise OptionError("this is no JSON", str(path), str(error), FORMS) from error
+    from exec.engines.imported import imported, times_file
+
+    data = times_file(path, FORMS)
     if isinstance(data, Mapping):
         entries = _ours(data) if data.get("kind") == "profile" else _baseline(path)
         return Measured(tuple(entries))
-    from exec.engines.imported import imported
-
     return Measured(tuple(Timed(n.name, n.op, n.index, n.median_ns) for n in imported(path, model).nodes))
 
 

@@ -30,17 +30,22 @@ MOST_BYTES = 1 << 30
 FORMS = "onnxruntime's profile (enable_profiling) and trtexec's --exportProfile are read"
 
 
+def times_file(path: str | Path, forms: str) -> Any:
+    """The JSON in a file of times; raises OptionError, which says by `forms` what can be read."""
+    try:
+        return read_decoded(path, json.loads, most=MOST_BYTES)
+    except OSError as error:
+        raise OptionError("the profile cannot be read", str(path), str(error)) from error
+    except ValueError as error:
+        raise OptionError("this is no JSON", str(path), str(error), forms) from error
+
+
 def imported(path: str | Path, model: Any) -> Profile:
     """The profile in a file, by the nodes of `model`.
 
     A layer that stands for several nodes is shared among them in equal parts; what a runtime added has a line of its own.
     """
-    try:
-        data = read_decoded(path, json.loads, most=MOST_BYTES)
-    except OSError as error:
-        raise OptionError("the profile cannot be read", str(path), str(error)) from error
-    except ValueError as error:
-        raise OptionError("this is no JSON", str(path), str(error), FORMS) from error
+    data = times_file(path, FORMS)
     if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
         raise OptionError("this is no profile", str(path), "a list of events or layers is needed", FORMS)
     proto = named(model.to_proto())
