@@ -42,6 +42,13 @@ def test_sensitivity_names_every_node_and_what_the_preset_takes(capsys: pytest.C
     assert {n["name"] for n in found["nodes"] if n["is_default"]} == {"/convs.1/Conv", "/convs.2/Conv"}
 
 
+def test_a_ranking_says_that_it_writes_no_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, _, err = owb(capsys, "quantize", CNN, "-o", str(tmp_path / "q.onnx"), "--samples", "2", "--sensitivity")
+    assert code == 0
+    assert "nothing was written" in err
+    assert not list(tmp_path.iterdir())
+
+
 def test_sensitivity_by_tensor_ranks_values_with_their_worst_output_and_slice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -114,6 +114,8 @@ def command(
             ranking = rank(
                 opened, data, preset=preset, method=method, activations=activations, weights=weights, include=chosen, exclude=left, progress=progress,
             )  # fmt: skip
+        if output:
+            say("nothing was written: --sensitivity only ranks")
         emit(ranking, "sensitivity", sensitivity_tables(ranking), format)
         return
     with progress_bar() as progress:
