@@ -19,7 +19,7 @@ from exec.ir import Model, load
 from exec.progress import Cancel, Progress
 from workbench import jobs
 from workbench.card import Summary, inspect
-from workbench.history import History, StateInfo, Step, opened_bytes
+from workbench.history import History, StateInfo, Step, counted_nodes, opened_bytes
 from workbench.lookup import Lookup
 from workbench.results import Results
 
@@ -153,8 +153,8 @@ class Bench:
         """Put a second file into slot B; the history stays as it is."""
         started = perf_counter_ns()
         other = load(path)
-        constants = sum(n.op == "Constant" and not n.domain for n in other.graph.nodes)
-        info = StateInfo(OTHER, OTHER - len(self.log), Path(path).name, len(other.graph.nodes), constants, opened_bytes(other), other.opset)  # fmt: skip
+        nodes, constants = counted_nodes(other)
+        info = StateInfo(OTHER, OTHER - len(self.log), Path(path).name, nodes, constants, opened_bytes(other), other.opset)  # fmt: skip
         self.other, self._other_info, self.shown = other, info, "A→B"
         self._note(f"owb compare {quote(self.path)} {quote(Path(path))}", f"b = wb.load({str(path)!r})", perf_counter_ns() - started, f"{info.nodes} nodes", None)  # fmt: skip
         return info

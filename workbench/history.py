@@ -116,14 +116,20 @@ class History:
 
     def _describe(self, model: Model, snapshot: Snapshot | None, number: int, title: str) -> StateInfo:
         self._keys += 1
-        constants = sum(node.op == "Constant" and not node.domain for node in model.graph.nodes)
+        nodes, constants = counted_nodes(model)
         size = opened_bytes(model) if snapshot is None else file_bytes(snapshot)
-        return StateInfo(number, self._keys, title, len(model.graph.nodes), constants, size, model.opset)
+        return StateInfo(number, self._keys, title, nodes, constants, size, model.opset)
 
     def _remember(self, number: int, model: Model) -> None:
         self._models[number] = model
         while len(self._models) > _MODELS_KEPT:
             self._models.popitem(last=False)
+
+
+def counted_nodes(model: Model) -> tuple[int, int]:
+    """How many nodes there are, and how many of them are a Constant: in the main graph, below it and in functions, as rewrites count."""
+    every = [node for _, graph in graphs(model) for node in graph.nodes]
+    return len(every), sum(node.op == "Constant" and not node.domain for node in every)
 
 
 def opened_bytes(model: Model) -> int:

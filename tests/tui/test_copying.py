@@ -101,3 +101,14 @@ def test_without_a_selection_ctrl_c_stops_work_or_says_that_none_runs(ui: Any) -
         assert "nothing is running" in await ui.press(pilot, app, "2", "ctrl+c")
 
     ui.drive(script)
+
+
+def test_a_question_is_copied_as_the_command_that_does_it(ui: Any) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        await ui.press(pilot, app, "4", "A", "y")
+        assert app.clipboard == f"owb optimize {app.path} --passes default -o out.onnx"
+        assert "y copies as CLI" in ui.text(app)  # the question stands until it is answered
+        await ui.press(pilot, app, "escape", "a", "y")
+        assert app.clipboard == f"owb optimize {app.path} --passes fuse-conv-bn -o out.onnx"
+
+    ui.drive(script)

@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from tui.views.rulepage import page
 from workbench.slices import axis_pairs, slice_of
@@ -181,3 +183,23 @@ def test_what_cannot_be_used_gives_way_in_a_narrow_footer(ui: Any) -> None:
         assert footer.rstrip().endswith("? all keys")
 
     ui.drive(script, size=(60, 15))
+
+
+def test_the_header_counts_the_nodes_below_an_if_as_the_list_does(ui: Any, tmp_path: Path) -> None:
+    def branch(op: str) -> onnx.GraphProto:
+        made = helper.make_tensor_value_info("out", TensorProto.FLOAT, [4, 4])
+        return helper.make_graph([helper.make_node(op, ["x", "x"], ["out"], op.lower())], op, [], [made])
+
+    values = [helper.make_tensor_value_info(n, t, s) for n, t, s in (("c", TensorProto.BOOL, []), ("x", TensorProto.FLOAT, [4, 4]), ("y", TensorProto.FLOAT, [4, 4]))]  # fmt: skip
+    node = helper.make_node("If", ["c"], ["y"], "either", then_branch=branch("MatMul"), else_branch=branch("Add"))
+    path = tmp_path / "either.onnx"
+    graph = helper.make_graph([node], "g", values[:2], values[2:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+    async def script(pilot: Any, app: Any) -> None:
+        screen = await ui.press(pilot, app, "2")
+        assert "3 nodes" in screen.splitlines()[0]
+        assert "3 of 3" in screen
+        assert "B has Conv, Gemm or MatMul only below If, Loop or in functions" in await ui.press(pilot, app, "5")
+
+    ui.drive(script, path)

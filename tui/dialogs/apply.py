@@ -17,13 +17,13 @@ from workbench.render.optimizing import change
 class ApplyDialog(Dialog[bool]):
     """Returns True to apply."""
 
-    BINDINGS = [Binding("enter,a,A", "accept", show=False), Binding("q", "leave", show=False)]
-    hint = "enter applies   esc leaves it"
+    BINDINGS = [Binding("enter,a,A", "accept", show=False), Binding("q", "leave", show=False), Binding("y", "copy", show=False)]  # fmt: skip
+    hint = "y copies as CLI   enter applies   esc leaves it"
 
-    def __init__(self, title: str, rules: Sequence[tuple[str, int, str]], refused: int, report: Report | None, redo: int) -> None:  # fmt: skip
+    def __init__(self, title: str, rules: Sequence[tuple[str, int, str]], refused: int, report: Report | None, redo: int, command: str) -> None:  # fmt: skip
         """`rules` are (id, places, kind); `report` the dry run of exactly these, None where it was not run alone."""
         super().__init__()
-        self.title_text = title
+        self.title_text, self.command = title, command
         self.rules, self.refused, self.report, self.redo = rules, refused, report, redo
 
     def lines(self, width: int) -> list[Line]:

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class Dialog(ModalScreen[Result], Generic[Result]):
-    """Subclasses give `title`, `lines(width)` and keys; `hint` stands in the lower border."""
+    """Subclasses give `title`, `lines(width)` and keys; `hint` stands in the lower border, `command` is what `y` copies."""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; }
@@ -30,6 +30,7 @@ class Dialog(ModalScreen[Result], Generic[Result]):
     BINDINGS = [Binding("escape", "leave", show=False), Binding("ctrl+c", "leave", show=False)]
     title_text = ""
     hint = "esc closes"
+    command = ""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -76,6 +77,10 @@ class Dialog(ModalScreen[Result], Generic[Result]):
     def lines(self, width: int) -> list[Line]:
         """The text of the dialog; override."""
         return []
+
+    def action_copy(self) -> None:
+        """y: what is asked here, as a command line."""
+        self.app.copy_to_clipboard(self.command)
 
     def action_leave(self) -> None:
         """esc: nothing is chosen."""

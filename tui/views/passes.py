@@ -386,7 +386,9 @@ class PassesView(Filtered):
             for r in chosen
         ]
         redo = len(bench.history.steps) - 1 - bench.history.tip
-        dialog = ApplyDialog(title, lines, sum(r.refused for r in chosen), report, redo)
+        named = passes if isinstance(passes, str) else ",".join(passes)
+        command = f"owb optimize {self.shown_file()} --passes {named} -o out.onnx"
+        dialog = ApplyDialog(title, lines, sum(r.refused for r in chosen), report, redo, command)
         self.app.push_screen(dialog, lambda yes: self._optimize(passes, text) if yes else None)
 
     def _optimize(self, passes: list[str] | str, text: str, options: dict[str, Any] | None = None) -> None:

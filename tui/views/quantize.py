@@ -25,6 +25,7 @@ from tui.widgets.frame import Heads, Seam
 from tui.widgets.lines import Text
 from tui.widgets.rows import Rows
 from workbench.history import Step
+from workbench.nodes import graphs
 from workbench.render import units
 from workbench.render.text import display_name
 from workbench.whatif import between, curve, just_enough, weight_share, what_if
@@ -69,7 +70,10 @@ class QuantizeView(View):
             self.key, self.found, self.kept, self.tried = bench.key("B"), None, set(), {}
         self._show()
         if self.found is None:
-            self.say(f"r ranks B's nodes by what 8 bits do to the outputs, on {self._data().partition(' (')[0]}")
+            self.say(
+                self.why_not("run.now")
+                or f"r ranks B's nodes by what 8 bits do to the outputs, on {self._data().partition(' (')[0]}"
+            )
 
     def _data(self) -> str:
         data = self.owb.bench.data if self.owb.bench is not None else None
@@ -107,6 +111,9 @@ class QuantizeView(View):
 
     def _what_if(self, width: int) -> list[Line]:
         s = self.scheme
+        refused = self.why_not("run.now")
+        if self.found is None and refused and "sensitivity" not in self.owb.bridge.jobs:
+            return [[], [(" Nothing to rank.", "strong")], [], *([(f" {part}", "fg")] for part in textwrap.wrap(refused, max(width - 2, 20)))]  # fmt: skip
         if self.found is None:
             return [
                 [], [(" Not ranked yet.", "strong")], [], [(" r ", "focus"), ("choose the scheme, enter ranks every node", "fg")],
@@ -226,8 +233,10 @@ class QuantizeView(View):
             case "run.now" | "run.options":
                 if "sensitivity" in self.owb.bridge.jobs:
                     return "already ranking: ctrl+c stops it"
-                if bench is not None and not any(n.op in COMPUTE for n in bench.model("B").graph.nodes):
-                    return "B has no Conv, Gemm or MatMul"
+                model = bench.model("B") if bench is not None else None
+                if model is not None and not any(n.op in COMPUTE for n in model.graph.nodes):
+                    below = any(n.op in COMPUTE for _, graph in graphs(model) for n in graph.nodes)
+                    return "B has Conv, Gemm or MatMul only below If, Loop or in functions: 4 A brings out what it can" if below else "B has no Conv, Gemm or MatMul"  # fmt: skip
             case "change.apply":
                 if self.found is None:
                     return "nothing ranked yet: r ranks the nodes"
@@ -348,7 +357,7 @@ class QuantizeView(View):
         report = self.result.report if self.result is not None else None
         worst = f"{decibels(min(o.sqnr_db for o in report.outputs))} at the worst output, measured" if report is not None and report.outputs else f"≈ {decibels(plan.sqnr_db)}, measured when it is applied"  # fmt: skip
         lines = [f"{counted(len(self.found.nodes) - plan.kept, 'node')} in 8 bits, {plan.kept} kept float", worst]
-        self.app.push_screen(ConfirmDialog("Quantize B", lines, "applies the plan as a step"), lambda yes: self._apply() if yes else None)  # fmt: skip
+        self.app.push_screen(ConfirmDialog("Quantize B", lines, "applies the plan as a step", self.copy_command()), lambda yes: self._apply() if yes else None)  # fmt: skip
 
     def _apply(self) -> None:
         if self.result is not None:
