@@ -29,6 +29,9 @@ from quantize.timing import profile
 CONVERSION = 48.0
 """Multiply-adds that take as long as one element's conversion to 8 bits or back (measured, AVX512-VNNI)."""
 
+TRIED = 3
+"""Groups of values after which it is clear how long all of them will take."""
+
 Noise = tuple[float, ...]
 
 
@@ -104,10 +107,13 @@ def listen(
     prober, activations = Prober(measured, judge), measured.options.activations
     groups = groups_of(measured)
     kept: dict[str, float] = {}
+    began = perf_counter()
     for number, (leader, values) in enumerate(groups.items()):
         check(cancel, "the sensitivity analysis")
         if number and perf_counter() > until:
             break
+        if number == TRIED and began + (perf_counter() - began) / TRIED * len(groups) > until:
+            prober.judge = judge.first(1)  # a rough word on every value is worth more than an exact one on half of them
         report(progress, number, len(groups), leader)
         changes = {place_of(t).name: rounding(measured.spans[n], activations) for n, t in values.items()}
         outputs, kept[leader] = prober.outputs(changes)

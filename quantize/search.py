@@ -28,7 +28,7 @@ MARGIN_DB = 0.25  # above the target, over all samples kept: those nobody looked
 RANKED_BY = 2  # samples: enough for an order
 RATES, STEPS = (-8.0, 10.0), 8  # powers of two between which the rate of noise against time is bisected, and how often
 TURNS = 3  # times all nodes are looked at for one rate
-LISTENED = 0.4  # share of the seconds after which no further value is looked at
+LISTENED = 0.55  # share of the seconds after which no further value is looked at
 MOST_TIMED, TIMING_SECONDS = 8, 8.0  # mixes that are timed before one is chosen, and for how long
 BREAK_EVEN = 24.0  # multiply-adds per element moved at which int8 neither saves nor costs time (measured, AVX512-VNNI)
 

@@ -10,9 +10,9 @@ from onnx import ModelProto, helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from exec.errors import OptionError
-from quantize.estimate import Estimate, listen
+from quantize.estimate import TRIED, Estimate, listen
 from quantize.prepare import prepared
-from quantize.probing import groups_of, leader_of, ranked_values, values_of
+from quantize.probing import Prober, groups_of, leader_of, ranked_values, values_of
 from quantize.quality import Judge, decibels
 from quantize.samples import samples_of
 from quantize.sensitivity import sensitivity
@@ -119,3 +119,21 @@ def test_a_ranking_by_something_else_is_refused() -> None:
     model, data = gated()
     with pytest.raises(OptionError, match="by 'tensors'"):
         sensitivity(model, data, by="tensors")
+
+
+def test_where_time_is_short_each_value_is_heard_on_fewer_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured, judge = measured_of(*gated())
+    heard: list[int] = []
+    outputs = Prober.outputs
+
+    def counted(self: Prober, changes: Any) -> Any:
+        heard.append(len(self.judge.samples))
+        return outputs(self, changes)
+
+    monkeypatch.setattr(Prober, "outputs", counted)
+    clock = iter(range(1000))
+    monkeypatch.setattr("quantize.estimate.perf_counter", lambda: float(next(clock)))
+    groups = len(groups_of(measured))
+    assert groups > TRIED
+    listen(Estimate(measured), judge, groups)
+    assert heard == [len(judge.samples)] * TRIED + [1] * (groups - TRIED)
