@@ -1,4 +1,4 @@
-"""The words that an attribute of type STRING may be, over all versions of the op. The specification has them in its prose."""
+"""The words that an attribute of type STRING may be, over all versions of the op, and the range of numbers. The specification has them in its prose."""
 
 from __future__ import annotations
 
@@ -28,3 +28,13 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("StringNormalizer", "case_change_action"): ("LOWER", "UPPER", "NONE"),
 }  # fmt: skip
 """(op type, attribute) to words; an op type of "" is any op that has the attribute."""
+
+_AXES = (-1024, 1024)
+RANGES: dict[tuple[str, str], tuple[int, int]] = {
+    ("", "axis"): _AXES,
+    ("", "axes"): _AXES,
+    ("", "batch_axis"): _AXES,
+    ("", "time_axis"): _AXES,
+    ("GatherND", "batch_dims"): (0, 1024),
+}
+"""The least and the largest number of an attribute, by operator or for all: far more axes than any tensor has. ONNX's inference crashes beyond."""

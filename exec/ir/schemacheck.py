@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 from exec.ir.attributes import FIELDS
-from exec.ir.attributewords import WORDS
+from exec.ir.attributewords import RANGES, WORDS
 from exec.ir.names import printable, text
 from exec.ir.node import Node
 from exec.ir.notes import Findings
@@ -88,6 +88,8 @@ def check_node(node: Node, opset: int, findings: Findings) -> None:
             )
         if found.required or node.attrs:
             _check_attributes(node, proto.attribute, found, findings)
+            if node.op == "Split" and not node.domain:
+                _check_parts(node, findings)
 
 
 def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Findings) -> None:
@@ -107,6 +109,8 @@ def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Fi
                 _where(node),
                 f"attribute {printable(name)!r} is {_kind(item.type)}, where {printable(node.op)} has {_kind(wanted)}",
             )
+        elif item.i or item.ints:
+            _check_numbers(node, item, findings)
         elif item.s and (words := WORDS.get((node.op, name)) or WORDS.get(("", name))):
             word = text(item.s)
             if word not in words:
@@ -114,6 +118,26 @@ def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Fi
                 findings.error("attribute-value", _where(node), what)
     for name in sorted(missing):
         findings.error("missing-attribute", _where(node), f"it has no {name}, which {printable(node.op)} needs")
+
+
+def _check_numbers(node: Node, item: Any, findings: Findings) -> None:
+    name = text(item.name)
+    allowed = RANGES.get((node.op, name)) or RANGES.get(("", name))
+    if allowed is None:
+        return
+    low, high = allowed
+    for number in (item.i, *item.ints):
+        if not low <= number <= high:
+            what = f"attribute {printable(name)!r} is {number}; {printable(node.op)} takes {low} to {high}"
+            findings.error("attribute-value", _where(node), what)
+            return
+
+
+def _check_parts(node: Node, findings: Findings) -> None:
+    """ONNX's inference makes as many parts as the attribute says, and writes them to outputs that are not there."""
+    parts = node.attrs.get("num_outputs")
+    if isinstance(parts, int) and parts != len(node.outputs):
+        findings.error("output-count", _where(node), f"it has {len(node.outputs)} outputs, and num_outputs is {parts}")
 
 
 def check_form(node: Node, findings: Findings, *, in_function: bool) -> None:

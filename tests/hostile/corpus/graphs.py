@@ -115,6 +115,10 @@ def _broken() -> Iterator[Case]:
     yield wrong("attribute of the wrong type", built(attribute(name="axis", type=3, s=b"one"), SOFTMAX), "axis")
     yield wrong("attribute without a type", built(attribute(name="axis", i=1), SOFTMAX), "axis")
     yield wrong("attribute nobody knows", built(attribute(name="axes", type=2, i=1), SOFTMAX), "axes")
+    yield wrong("a split into a billion parts", text("g (float[6] x) => (float[3] y, float[3] z) { y, z = Split<num_outputs = 2000000000>(x) }"), "num_outputs")  # fmt: skip
+    yield wrong("a split into fewer parts than outputs", text("g (float[6] x) => (float[6] y, float[3] z) { y, z = Split<num_outputs = 1>(x) }"), "num_outputs")  # fmt: skip
+    yield wrong("batch dims below zero", text("g (float[2,3] x, int64[1] i) => (float[N] y) { y = GatherND<batch_dims = -7>(x, i) }"), "batch_dims")  # fmt: skip
+    yield wrong("an axis beyond int32", text("g (float[2,3] x, float[3] s) => (float[2,3] y) { y, m = LayerNormalization<axis = 2147483648>(x, s) }"), "axis")  # fmt: skip
     yield wrong("required attribute missing", text("g (float[2] x) => (int64[2] y) { y = Cast(x) }"), "to")
     yield wrong("attribute refers to a function's, in no function", built(attribute(name="axis", type=2, ref_attr_name="a"), SOFTMAX), "axis")  # fmt: skip
     yield wrong("input without a name", built(lambda p: p.graph.input.add()), "name")
