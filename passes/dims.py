@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Union
 
+from exec.ir.tensorcheck import MOST_DIMS
+
 _serial = itertools.count()
 
 
@@ -130,6 +132,11 @@ def symbol(name: str, minimum: int | None = 0) -> Expr:
 def fresh(minimum: int | None = 0) -> Expr:
     """An unknown that is equal to nothing but itself."""
     return symbol(f"?{next(_serial)}", minimum)
+
+
+def unknowns(rank: object) -> Shape | None:
+    """A shape of `rank` unknowns; None for what is no rank, or more than any array has (a model may declare 2^30)."""
+    return tuple(fresh() for _ in range(rank)) if isinstance(rank, int) and 0 <= rank <= MOST_DIMS else None
 
 
 def is_anonymous(dim: Dim) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passes.dims import fresh
+from passes.dims import fresh, unknowns
 from passes.shapes.registry import Call, Shapes, shape_of
 
 
@@ -50,8 +50,7 @@ def _known(value: Any) -> Shapes:
 def constant_of_shape(call: Call) -> Shapes:
     dims = call.ints(0)
     if dims is None:
-        wanted = call.dim(0, 0)
-        return tuple(fresh() for _ in range(wanted)) if isinstance(wanted, int) else None
+        return unknowns(call.dim(0, 0))
     return tuple(dims)
 
 

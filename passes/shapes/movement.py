@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passes.dims import Dim, Expr, Shape, divide, floordiv, fresh, lower, product, smaller
+from passes.dims import Dim, Expr, Shape, divide, floordiv, fresh, lower, product, smaller, unknowns
 from passes.shapes.elementwise import broadcast
 from passes.shapes.registry import Call, Shapes, shape_of, value_of_fact
 
@@ -12,9 +12,7 @@ def reshape(call: Call) -> Shapes:
     x, target = call.shape(0), call.ints(1, "shape")
     if target is None:
         wanted = call.shape(1)
-        if wanted is None or len(wanted) != 1 or not isinstance(wanted[0], int):
-            return None
-        return tuple(fresh() for _ in range(wanted[0]))
+        return unknowns(wanted[0]) if wanted is not None and len(wanted) == 1 else None
     return reshaped(x, target, bool(call.attr("allowzero", 0)))
 
 
@@ -221,9 +219,8 @@ def expand(call: Call) -> Shapes:
         return None
     if target is None:
         wanted = call.shape(1)
-        if wanted is None or len(wanted) != 1 or not isinstance(wanted[0], int):
-            return None
-        target = [fresh() for _ in range(wanted[0])]
+        open_target = unknowns(wanted[0]) if wanted is not None and len(wanted) == 1 else None
+        return None if open_target is None else broadcast([x, open_target])
     return broadcast([x, tuple(target)])
 
 
