@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from exec.arrays import Value
 from exec.errors import OptionError
-from exec.ir import Model, no_gc
+from exec.ir import Model, Node, no_gc
 from exec.progress import Cancel, Progress
 from passes.base import OVERRIDABLE, Rewrite
 from passes.catalog import Chosen, select
 from passes.convert.weights import inputs_to_weights, listed_by_habit
 from passes.convert.weights import overridable as has_default
 from passes.ledger import Ledger
+from passes.patch import provenance
 from passes.pipeline import Pipeline, Place, Trace
 from passes.region import Workspace
 from passes.report import Application, Census, Refused, Report, RuleUse, Undone, Verification, census, value_names
@@ -208,7 +209,7 @@ def summary(
     """The report of a finished run."""
     applied = tuple(Application(e.rule, e.node, e.sources, e.note) for e in trace.events)
     taken = len(has_default(before)) - len(has_default(after))
-    refused = tuple(Refused(r.rule, _named(r.node), r.reason) for r in trace.refusals.values())
+    refused = tuple(Refused(r.rule, _named(r.node), r.reason, _behind(r.node)) for r in trace.refusals.values())
     times, declined = Counter(a.rule for a in applied), Counter(r.rule for r in refused)
     uses = tuple(
         RuleUse(rule.id, times[rule.id], declined[rule.id], trace.seconds.get(rule.id, 0.0))
@@ -227,6 +228,11 @@ def _overridable(model: Model, refused: Iterable[Refused]) -> int:
     if not any(OVERRIDABLE in r.reason for r in refused):
         return 0
     return len(has_default(model))
+
+
+def _behind(node: Any) -> tuple[str, ...]:
+    """The original nodes of a node; nothing for a whole graph."""
+    return tuple(provenance((node,))) if isinstance(node, Node) else ()
 
 
 def _named(node: Any) -> str:

@@ -25,11 +25,12 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One rewrite that nearly was."""
+    """One rewrite that nearly was; `sources` are the nodes of the original behind the one it was refused at."""
 
     rule: str
     node: str
     reason: str
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,8 @@ class Report:
     taken: int = 0
 
     def why(self, node: str) -> tuple[Refused, ...]:
-        """The refusals that name a node."""
-        return tuple(r for r in self.refused if node in r.node)
+        """The refusals at a node, by its name now or in the original."""
+        return tuple(r for r in self.refused if node == r.node or node in r.sources)
 
     def of(self, rule: str) -> tuple[Application, ...]:
         """The applications of one rule."""

@@ -44,6 +44,7 @@ CASES = {
     "infer-shapes": ["infer-shapes", "{fragile}"],
     "explain": ["explain", "OWB021"],
     "optimize": ["optimize", "exact.onnx", "-o", "out.onnx"],
+    "optimize-why": ["optimize", "exact.onnx", "--dry-run", "--why", "Relu#4"],
     "quantize": ["quantize", "{cnn}", "--no-time", "--samples", "4", "-o", "int8.onnx"],
     "calibrate": ["calibrate", "{cnn}", "--samples", "2", "-o", "ranges.json"],
     "sensitivity": ["sensitivity", "{cnn}", "--samples", "2"],

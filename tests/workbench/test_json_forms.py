@@ -26,6 +26,7 @@ COMMANDS = {
     "check": ["check", "{cnn}"],
     "coverage": ["coverage", "{control}"],
     "optimize": ["optimize", "{mobile}", "-o", "out.onnx"],
+    "optimize why": ["optimize", "{mobile}", "--dry-run", "--why", "/stem/Conv"],
     "quantize": ["quantize", "{mobile}", "-o", "int8.onnx"],
     "run": ["run", "{mobile}"],
     "run onnxruntime": ["run", "{mobile}", "--engine", "onnxruntime"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from exec.errors import OptionError
 from workbench.cli.complete import rules
 from workbench.cli.options import (
     budget_options,
@@ -60,13 +61,16 @@ from workbench.cli.output import emit, progress_bar, say
     help="Inputs that have a default: keep them, take them as weights, or do so only where a model lists 16 or more (auto).",
 )
 @click.option("--dry-run", is_flag=True, help="Count what each rule would do; change nothing.")
+@click.option(
+    "--why", metavar="NODE", help="With --dry-run: what would be done with one node, and what not for which reason."
+)
 @rules_option
 @feed_options
 @format_options
 @own_kernels_option
 @budget_options
 def command(
-    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, grow: int | None, overridable: str, dry_run: bool, rule_files: tuple[str, ...],
+    model: str, output: str | None, passes: tuple[str, ...], skip: tuple[str, ...], opset: int | None, target: str, verify: bool, grow: int | None, overridable: str, dry_run: bool, why: str | None, rule_files: tuple[str, ...],
     inputs: str | None, dims: tuple[str, ...], seed: int, format: str,
 ) -> int:  # fmt: skip
     """Rewrite MODEL: fold, fuse and clean up, every change named and the result verified.
@@ -88,11 +92,20 @@ def command(
     rules = [own[name] for name in named if name not in skip]
     chosen = [p for p in passes if p not in own] if passes else "default"
     skip = tuple(name for name in skip if name not in own)
+    if why and not dry_run:
+        raise OptionError("--why changes nothing and writes nothing", hint="give --dry-run, too")
     if dry_run:
         with progress_bar() as progress:
             report = optimizer.dry_run(
                 opened, chosen, skip=skip, opset=opset, target=target, rules=rules, progress=progress
             )
+        if why:
+            from workbench.render.why import why_table
+            from workbench.why import why as found_at
+
+            found = found_at(opened, report, why)
+            emit(found, "why", [why_table(found)], format)
+            return 0
         emit(report, "dry-run", report_tables(report), format)
         return 0
     feeds = (
