@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("", "auto_pad"): ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
     ("BitShift", "direction"): ("LEFT", "RIGHT"),
@@ -38,3 +40,17 @@ RANGES: dict[tuple[str, str], tuple[int, int]] = {
     ("GatherND", "batch_dims"): (0, 1024),
 }
 """The least and the largest number of an attribute, by operator or for all: far more axes than any tensor has. ONNX's inference crashes beyond."""
+
+
+def range_of(op: str, name: str) -> tuple[int, int] | None:
+    """The range of an attribute's numbers, or None."""
+    return RANGES.get((op, name)) or RANGES.get(("", name))
+
+
+def outside(op: str, name: str, item: Any) -> int | None:
+    """The first number of an attribute's message that is beyond its range."""
+    allowed = range_of(op, name)
+    if allowed is None:
+        return None
+    low, high = allowed
+    return next((number for number in (item.i, *item.ints) if not low <= number <= high), None)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import onnx
 from onnx import shape_inference
 
+from exec.ir.attributewords import outside
 from exec.ir.names import printable
 from exec.ir.notes import Findings
 
@@ -71,16 +72,25 @@ def _entries(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _ends(graph: onnx.GraphProto) -> bool:
-    """Whether inference comes to an end: ONNX's reading of an Einsum equation never does where a dot stands alone."""
+    """Whether inference comes to an end: ONNX's reading of an Einsum equation never does where a dot stands alone, and it trusts numbers."""
     left = [graph]
     while left:
         for node in left.pop().node:
             for item in node.attribute:
                 if item.type == _GRAPH:
                     left.append(item.g)
-                elif node.op_type == "Einsum" and (b"...." in item.s or b"." in item.s.replace(b"...", b"")):
+                elif _trips(node, item):
                     return False
     return True
+
+
+def _trips(node: onnx.NodeProto, item: onnx.AttributeProto) -> bool:
+    """Whether inference never ends, or writes where nothing is, for this attribute."""
+    if node.op_type == "Einsum":
+        return b"...." in item.s or b"." in item.s.replace(b"...", b"")
+    if node.op_type == "Split" and item.name == "num_outputs":
+        return item.i != len(node.output)
+    return outside(node.op_type, item.name, item) is not None
 
 
 def _is_small(graph: onnx.GraphProto) -> bool:

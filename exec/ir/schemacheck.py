@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 from exec.ir.attributes import FIELDS
-from exec.ir.attributewords import RANGES, WORDS
+from exec.ir.attributewords import WORDS, outside, range_of
 from exec.ir.names import printable, text
 from exec.ir.node import Node
 from exec.ir.notes import Findings
@@ -122,15 +122,10 @@ def _check_attributes(node: Node, attributes: Any, found: Contract, findings: Fi
 
 def _check_numbers(node: Node, item: Any, findings: Findings) -> None:
     name = text(item.name)
-    allowed = RANGES.get((node.op, name)) or RANGES.get(("", name))
-    if allowed is None:
-        return
-    low, high = allowed
-    for number in (item.i, *item.ints):
-        if not low <= number <= high:
-            what = f"attribute {printable(name)!r} is {number}; {printable(node.op)} takes {low} to {high}"
-            findings.error("attribute-value", _where(node), what)
-            return
+    number, allowed = outside(node.op, name, item), range_of(node.op, name)
+    if number is not None and allowed is not None:
+        what = f"attribute {printable(name)!r} is {number}; {printable(node.op)} takes {allowed[0]} to {allowed[1]}"
+        findings.error("attribute-value", _where(node), what)
 
 
 def _check_parts(node: Node, findings: Findings) -> None:
