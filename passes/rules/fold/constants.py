@@ -50,6 +50,10 @@ class FoldConstants(Rewrite):
         values = evaluate(node, region)
         if values is None:
             return _uncomputed(node)
+        # A view of one number may stand for gigabytes where the shapes said nothing.
+        growth = _grown(sum(v.nbytes for v in values if v is not None), node, region)
+        if growth is not None:
+            return growth
         patch = self.patch(region, node)
         for out, value in zip(node.outputs, values, strict=True):
             if out.name and value is not None:
@@ -66,6 +70,9 @@ class FoldConstants(Rewrite):
         values = evaluate(node, region)
         if values is None or values[0] is None:
             return _uncomputed(node)
+        growth = _grown(values[0].nbytes, node, region)
+        if growth is not None:
+            return growth
         patch = self.patch(region, node)
         patch.add(
             "Constant", [], {"value": patch.constant(values[0], node.outputs[0].name + "_value")}, out=node.outputs[0]
@@ -90,11 +97,16 @@ def _too_large(node: Node, region: Region) -> Refusal | None:
         for d in fact.shape:
             count *= d if isinstance(d, int) else 1
         total += count * fact.dtype.itemsize
-    from passes.pipeline import NODE_BYTES, freed_bytes
-
     if node.op == "ConstantOfShape" and total > SMALL and not region.workspace.ledger.last:
         region.workspace.ledger.wait()
         return Refusal("it repeats one number, of which other rules make more than of many", node)
+    return _grown(total, node, region)
+
+
+def _grown(total: int, node: Node, region: Region) -> Refusal | None:
+    """Whether a value of `total` bytes is more than the file may grow by."""
+    from passes.pipeline import NODE_BYTES, freed_bytes
+
     if total > NODE_BYTES and not region.workspace.ledger.affords(total, freed_bytes([node]) + NODE_BYTES):
         return Refusal(f"its value has {total} bytes: the file would grow (`--grow` allows it)", node)
     return None
