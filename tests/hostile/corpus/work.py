@@ -199,5 +199,3 @@ def cases() -> Iterator[Case]:
     letters = "abcdefghijklmnopqrstuvwxyz"
     outer = f'y = Einsum<equation = "{",".join(letters)}->{letters}">({", ".join(["x"] * 26)})'
     yield Case("work/a product of 26 letters", text(f"g (float[2] x) => (float[N] y) {{ {outer} }}"), FINE, BUDGET)
-    parts = "y, z = Split<num_outputs = 2000000000>(x)"
-    yield Case("work/two thousand million parts", text(f"g (float[2] x) => (float[N] y, float[M] z) {{ {parts} }}"), FINE, CLEAN)  # fmt: skip
