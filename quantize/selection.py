@@ -68,7 +68,7 @@ def _named(name: str, op: str, selector: str) -> bool:
         return op == selector[3:]
     if selector.startswith("name:~"):
         # a recipe's selectors may come from a stranger
-        from exec.patterns import for_names
+        from exec.regexes import for_names
 
         try:
             return for_names(selector[6:]).search(name) is not None

@@ -106,6 +106,7 @@ def compare(
     *,
     engines: tuple[str, str] = ("embedded", "embedded"),
     tolerance: float | None = None,
+    kernels: str = "auto",
     progress: Progress | None = None,
     cancel: Cancel | None = None,
 ) -> Comparison:
@@ -115,6 +116,7 @@ def compare(
     engines    what runs A and what runs B: "embedded", "onnxruntime", "reference"
     tolerance  share of a value's range; when not given 1e-4, or 1e-2 where a model holds float16 or 8-bit values, and a function
                with a range of its own (Sigmoid, Softmax) whose values stay near one end is measured by that range
+    kernels    of the embedded engine: "auto", "numpy", "compiled", "plain"
     """
     assumptions: tuple[str, ...] = ()
     if feeds is None:
@@ -136,10 +138,9 @@ def compare(
     sizes = len(before.graph.nodes), len(after.graph.nodes)
     part = comparable(before, after, given, engines)
     before, after, given = part.before, part.after, part.feeds
-    wanted = {info.name for info in after.inputs}
     pairs = aligned_values(before, after)
     limit = default_tolerance(before, after) if tolerance is None else tolerance
-    left, right = open_engine(before, engines[0]), open_engine(after, engines[1])
+    left, right = (open_engine(m, e, kernels=kernels) for m, e in zip((before, after), engines, strict=True))
     strict = tolerance is not None
     outputs = _outputs(before, after, left, right, given, limit, strict, whole=not part.lost)
     found: dict[str, tuple[Difference, Any]] = {}

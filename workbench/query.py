@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from exec.errors import OptionError, nearest
-from exec.patterns import for_names
+from exec.regexes import for_names
 
 TEXT_FIELDS = ("op", "name", "scope", "domain", "dtype", "shape", "in", "out", "const", "near")
 NUMBER_FIELDS = ("macs", "bytes", "params", "time")

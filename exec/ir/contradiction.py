@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import onnx
 from onnx import shape_inference
 
-from exec.ir.attributewords import outside
+from exec.ir.attributevalues import outside
 from exec.ir.names import printable
 from exec.ir.notes import Findings
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 from exec.ir.attributes import FIELDS
-from exec.ir.attributewords import WORDS, outside, range_of
+from exec.ir.attributevalues import WORDS, outside, range_of
 from exec.ir.names import printable, text
 from exec.ir.node import Node
 from exec.ir.notes import Findings

@@ -11,7 +11,7 @@ from exec.arrays import Array
 from exec.errors import BudgetExceeded, ExecutionError
 from exec.kernels.growth import ask
 from exec.kernels.registry import kernel
-from exec.patterns import MOST_STEPS, most_steps
+from exec.regexes import MOST_STEPS, most_steps
 
 
 @kernel("StringConcat", since=20)

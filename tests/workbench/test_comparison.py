@@ -118,3 +118,12 @@ def test_models_of_different_inputs_are_told_apart_before_anything_runs() -> Non
     with pytest.raises(FeedError, match="B has inputs that A has not: image") as caught:
         compare(load(named("x")), load(named("image")), FEEDS)
     assert "A has x" in caught.value.where
+
+
+def test_the_kernels_that_are_named_run_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "m.onnx")
+    onnx.save(sigmoid_of(1.0), path)
+    for kernels in ("numpy", "plain"):
+        assert run(["compare", path, path, "--kernels", kernels]) == 0
+    assert run(["compare", path, path, "--kernels", "bogus"]) == 2
+    assert "bogus" in capsys.readouterr().err

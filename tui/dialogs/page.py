@@ -13,7 +13,7 @@ from tui.numbers import counted
 from workbench.bench import Bench
 from workbench.detail import NodeDetail
 from workbench.render.text import display_name
-from workbench.whynot import could_be
+from workbench.why import could_be
 
 
 class PageDialog(Dialog[None]):

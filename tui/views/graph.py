@@ -27,7 +27,7 @@ from workbench.nodes import NodeId
 from workbench.query import parse
 from workbench.render import units
 from workbench.render.text import display_name
-from workbench.whynot import Could, could_be
+from workbench.why import Could, could_be
 
 _MOST_FOLDS = 500
 

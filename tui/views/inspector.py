@@ -20,7 +20,7 @@ from workbench.lookup import Lookup
 from workbench.nodes import NodeId
 from workbench.render import units
 from workbench.render.text import display_name
-from workbench.whynot import Could
+from workbench.why import Could
 
 Target = NodeId | Could | None
 _Row = tuple[list[Span], Target]

@@ -61,7 +61,9 @@ def command(
         say(line)
     engines = (engine_a or engine, engine_b or engine)
     with progress_bar() as progress:
-        result = workbench.compare(one, other, feeds.values, engines=engines, tolerance=max_error, progress=progress)
+        result = workbench.compare(
+            one, other, feeds.values, engines=engines, tolerance=max_error, kernels=kernels, progress=progress
+        )
     emit(
         result,
         "comparison",

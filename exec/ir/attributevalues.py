@@ -1,4 +1,4 @@
-"""The words that an attribute of type STRING may be, over all versions of the op, and the range of numbers. The specification has them in its prose."""
+"""What attributes may be: the words of those of type STRING, over all versions of the op, and the range of numbers. The specification has them in its prose."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 
 from exec.errors import BudgetExceeded, ExecutionError
 from exec.kernels.text import regex_full_match
-from exec.patterns import MOST_STEPS, for_names, most_steps
+from exec.regexes import MOST_STEPS, for_names, most_steps
 
 TEXT = np.array(["a" * 40 + "!"], object)
 
