@@ -45,7 +45,7 @@ class ApplyDialog(Dialog[bool]):
         def fact(label: str, text: str) -> None:
             out.append([(fit(label, 10), "dim"), (text, "fg")])
 
-        fact("refused", f"{counted(self.refused, 'place')} of these rules" if self.refused else "none")
+        fact("refused", f"{counted(self.refused, 'place')} of these rules" if self.refused else "none of these rules")
         if self.report is not None:
             before, after = self.report.before, self.report.after
             nodes = (before.nodes + before.constant_nodes, after.nodes + after.constant_nodes)
