@@ -47,7 +47,10 @@ class Tmux:
 
     def run(self, *words: str) -> str:
         """One tmux command."""
-        return subprocess.run(["tmux", "-L", self.name, *words], check=True, capture_output=True, text=True).stdout
+        # What readline sets for this process is not in os.environ, but a child would inherit it, and take it for its window's size.
+        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+        command = ["tmux", "-L", self.name, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
     def keys(self, *keys: str) -> None:
         """Send keys."""
