@@ -14,6 +14,15 @@ from corpus.case import CLEAN, ERROR, FINE, PLAIN, WARN, Case, built, text
 
 Change = Callable[[onnx.ModelProto], object]
 
+UNTYPED = (
+    'RegexFullMatch<pattern = "a">',
+    'ai.onnx.ml.DictVectorizer<string_vocabulary = ["a"]>',
+    'ai.onnx.ml.LabelEncoder<keys_strings = ["a"], values_int64s = [1]>',
+    "ai.onnx.ml.TreeEnsemble<nodes_splits = float[1] {1}, nodes_featureids = [0], nodes_modes = uint8[1] {0}, "
+    "nodes_truenodeids = [0], nodes_falsenodeids = [0], nodes_trueleafs = [1], nodes_falseleafs = [1], "
+    "tree_roots = [0], leaf_targetids = [0], leaf_weights = float[1] {1}>",
+)
+
 
 def node(op: str, inputs: list[str], outputs: list[str], **attributes: object) -> Change:
     return lambda proto: proto.graph.node.append(h.make_node(op, inputs, outputs, **attributes))
@@ -150,6 +159,8 @@ def _odd() -> Iterator[Case]:
     yield odd("output is an input", text("g (float[2] x) => (float[2] x) { }"), CLEAN, CLEAN)
     yield odd("output is a weight", built(lambda p: (p.graph.initializer.append(nh.from_array(np.ones((2, 3), np.float32), "w")), setattr(p.graph.output[0], "name", "w"))))  # fmt: skip
     yield odd("op of nobody", text(PLAIN.replace("Relu", "Frobnicate")), WARN, CLEAN)
+    for op in UNTYPED:
+        yield odd(f"what an op of nobody makes, read by {op.partition('<')[0]}", built(lambda p: p.opset_import.add(domain="ai.onnx.ml", version=5), f"g (float[2] x) => (float[N] y) {{ s = Frobnicate(x) m = {op}(s) y = Cast<to = 1>(m) }}"), WARN, CLEAN)  # fmt: skip
     yield odd("op that a later opset dropped", text("g (float[2,3] x) => (float[2,3] y) { i = Constant<value = int64[1,1] {0}>() u = Constant<value = float[1,1] {0}>() y = Scatter(x, i, u) }", opset=13), WARN, CLEAN)  # fmt: skip
     yield odd("op of a strange domain", built(lambda p: (setattr(p.graph.node[0], "domain", "acme"), p.opset_import.add(domain="acme", version=1))), FINE, CLEAN)  # fmt: skip
     yield odd("domain not imported", built(lambda p: setattr(p.graph.node[0], "domain", "acme")), WARN, CLEAN)
