@@ -24,6 +24,7 @@ _ENTRY = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<name>.*?))?\):
 _NOT_PROVEN = re.compile(r"Inference error|external|instead is null|[Dd]ata size|parse|not yet|[Uu]nsupported")
 # few ops list maps, none sequences of sequences: they are handed through all the same
 _OTHER_KIND = re.compile(r"unsupported type: (?:seq|optional)\((?!seq|map)|typestr: S, has unsupported type: tensor\(")
+_EQUATION = re.compile(rb"(?:[A-Za-z, ]|\.{3}(?!\.))*(?:->(?:[A-Za-z ]|\.{3}(?!\.))*)?")
 _DECLARED = re.compile(r"existing (?:elem type|shape)")
 _GRAPH = onnx.AttributeProto.GRAPH
 
@@ -74,7 +75,7 @@ def _entries(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _ends(graph: onnx.GraphProto) -> bool:
-    """Whether inference comes to an end: ONNX's reading of an Einsum equation never does where a dot stands alone, and it trusts numbers."""
+    """Whether inference comes to an end: its reading of an Einsum equation never does at a sign that means nothing, and it trusts numbers."""
     left = [graph]
     while left:
         for node in left.pop().node:
@@ -91,7 +92,7 @@ def _ends(graph: onnx.GraphProto) -> bool:
 def _trips(node: onnx.NodeProto, item: onnx.AttributeProto) -> bool:
     """Whether inference never ends, or writes where nothing is, for this attribute."""
     if node.op_type == "Einsum":
-        return b"...." in item.s or b"." in item.s.replace(b"...", b"")
+        return _EQUATION.fullmatch(item.s) is None
     if node.op_type == "Split" and item.name == "num_outputs":
         return item.i != len(node.output)
     return outside(node.op_type, item.name, item) is not None

@@ -102,7 +102,7 @@ def cases() -> Iterator[Case]:
     yield Case("fold/Loop that never ends", text("g (float[2] x) => (float[2] y) { go = Constant<value = bool {1}>() y = Loop(, go, x) <body = b (int64 i, bool c, float[2] v0) => (bool c1, float[2] v) { c1 = Identity(c) v = Add(v0, x) }> }"), CLEAN, BUDGET)  # fmt: skip
     yield Case("fold/a pattern that never ends", constant("s = Constant<value = string[1] {\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\"}>() m = RegexFullMatch<pattern = \"(a+)+$\">(s) y = Cast<to = 1>(m)"), FINE, CLEAN)  # fmt: skip
     yield Case("fold/a shift by 70", constant("s = Constant<value = uint64[1] {1}>() t = Constant<value = uint64[1] {70}>() m = BitShift<direction = \"LEFT\">(s, t) y = Cast<to = 1>(m)"), FINE, CLEAN)  # fmt: skip
-    for equation in ("ij.->", "....->", "i.j->ij"):
+    for equation in ("ij.->", "....->", "i.j->ij", "i(j->ij", "i-j"):
         yield Case(f"fold/Einsum of {equation}", constant(f'y = Einsum<equation = "{equation}">(x)'), CLEAN, CLEAN)
     yield Case("fold/AveragePool of mostly padding", constant("y = AveragePool<kernel_shape = [20000, 20000], pads = [19999, 19999, 19999, 19999]>(x)", "float[A,B,C,D] y", PICTURE), CLEAN, BUDGET)  # fmt: skip
     yield Case(
