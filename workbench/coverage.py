@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from exec.definition import has_definition
 from exec.engines import open_engine
 from exec.errors import BenchError
 from exec.ir import Model
@@ -72,7 +73,7 @@ def how(op: str, domain: str, opset: int) -> str:
     schema = schema_of(op, opset, domain)
     if schema is None:
         return "none"
-    if schema.has_function or schema.has_context_dependent_function:  # type: ignore[attr-defined]
+    if has_definition(schema):
         return "function"
     from onnx.reference.ops import load_op
 

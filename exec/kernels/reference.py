@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.defs
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from exec.arrays import Value
+from exec.definition import attribute_protos, call_of_definition, has_definition
 from exec.ir.opsets import schema_of
 from exec.program import Operation, Program, flatten
 
@@ -22,7 +23,7 @@ def reference_function(operation: Operation) -> Call | None:
     if any(isinstance(v, Program) for v in operation.attributes.values()):
         return None  # a subgraph is numbers by now; ops that have one need a kernel
     schema: Any = schema_of(operation.op, operation.opset, operation.domain)
-    if schema is not None and (schema.has_function or schema.has_context_dependent_function):
+    if schema is not None and has_definition(schema):
         return _FunctionBody(operation, schema)
     return _Reference(operation) if has_reference(operation) else None
 
@@ -41,12 +42,7 @@ def node_proto(operation: Operation, inputs: Sequence[str], outputs: Sequence[st
     """The operation as a proto again."""
     node = helper.make_node(operation.op, list(inputs), list(outputs), domain=operation.domain)
     schema: Any = schema_of(operation.op, operation.opset, operation.domain)
-    for name, value in operation.attributes.items():
-        if isinstance(value, (np.ndarray, np.generic)):
-            value = numpy_helper.from_array(np.asarray(value))
-        kind = schema.attributes[name].type if schema is not None and name in schema.attributes else None
-        number = getattr(onnx.AttributeProto, kind.name) if kind is not None else None
-        node.attribute.append(helper.make_attribute(name, value, attr_type=number))
+    node.attribute.extend(attribute_protos(operation.attributes, schema))
     return node
 
 
@@ -103,45 +99,12 @@ class _FunctionBody:
         return [next(got) if number >= 0 else None for number in self.operation.outputs]
 
     def _program(self, inputs: Sequence[Value]) -> Program:
-        from exec.ir import load
-
         operation = self.operation
         names = ["" if value is None else f"i{k}" for k, value in enumerate(inputs)]
         outputs = [f"o{k}" if number >= 0 else "" for k, number in enumerate(operation.outputs)]
-        node = node_proto(operation, names, outputs)
-        body = self._body(node, inputs)
-        body.domain, body.name = "owb.body", operation.op
-        node.domain = "owb.body"
-        for name, attribute in self.schema.attributes.items():
-            if name not in operation.attributes and attribute.default_value.name:
-                node.attribute.append(attribute.default_value)
-        graph = helper.make_graph(
-            [node],
-            operation.op,
-            [helper.make_value_info(n, type_proto(v)) for n, v in zip(names, inputs, strict=True) if n],
-            [helper.make_value_info(n, onnx.TypeProto()) for n in outputs if n],
-        )
-        for needed in body.opset_import:
-            needed.version = needed.version or operation.opsets.get(needed.domain, onnx.defs.onnx_opset_version())
-        imports = [*body.opset_import, helper.make_opsetid("owb.body", 1)]
-        proto = helper.make_model(graph, functions=[body], opset_imports=imports)
-        model = load(proto)
+        node, types = node_proto(operation, names, outputs), [type_proto(v) for v in inputs]
+        model = call_of_definition(node, self.schema, operation.opset, types, operation.opsets)
         return flatten(model.graph, model.opsets, model.graph.functions)
-
-    def _body(self, node: onnx.NodeProto, inputs: Sequence[Value]) -> onnx.FunctionProto:
-        """The newest body that is not newer than the opset, with the types written in where the op wants that."""
-        schema, opset = self.schema, self.operation.opset
-        body = onnx.FunctionProto()
-        versions = [v for v in schema.function_opset_versions if v <= opset]
-        if versions:
-            body.ParseFromString(schema.get_function_with_opset_version(max(versions)))
-            return body
-        types = [type_proto(v).SerializeToString() for v in inputs]
-        versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
-        version = max(versions, default=schema.since_version)
-        made = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
-        body.ParseFromString(made)
-        return body
 
 
 def type_key(value: Value) -> Any:

@@ -13,6 +13,8 @@ from passes.patch import Patch
 from passes.region import Region
 from passes.shapes.reduction import REDUCTIONS
 
+FARTHEST = (1 << 63) - 1
+
 
 @downward("Squeeze", "Unsqueeze", "ReduceSum", below=13)
 def axes_to_attribute(node: Node, region: Region) -> Patch | str | None:
@@ -107,11 +109,6 @@ def pad_without_axes(node: Node, region: Region) -> Patch | str | None:
     return "it pads the axes it names" if region.has(node, 3) else None
 
 
-@downward("GroupNormalization", below=21)
-def group_normalization_by_group(node: Node, region: Region) -> Patch | str | None:
-    return "its scale and bias are by channel, and were by group before"
-
-
 @downward("Pad", below=11)
 def pads_to_attributes(node: Node, region: Region) -> Patch | str | None:
     pads = region.ints(node, 1)
@@ -120,6 +117,20 @@ def pads_to_attributes(node: Node, region: Region) -> Patch | str | None:
         return "its pads are computed"
     patch = replacement(node, region)
     patch.add("Pad", [node.inputs[0]], {**node.attrs, "pads": pads, "value": value}, out=node.outputs[0])
+    return patch
+
+
+@downward("Constant", below=12)
+def constant_as_tensor(node: Node, region: Region) -> Patch | str | None:
+    """Numbers and words stand in a tensor."""
+    if "value" in node.attrs or "sparse_value" in node.attrs:
+        return None
+    value = region.constant(node.outputs[0])
+    if value is None:
+        return "its value is not known"
+    patch = replacement(node, region)
+    held = patch.constant(value, f"{node.outputs[0].name}_value")
+    patch.add("Constant", [], {"value": held}, out=node.outputs[0])
     return patch
 
 
@@ -241,4 +252,49 @@ def gelu(node: Node, region: Region) -> Patch | str | None:
         gate = patch.add("Erf", [patch.add("Mul", [x, number(float(np.sqrt(0.5)), "scale")])])
     half = patch.add("Mul", [x, number(0.5, "half")])
     patch.add("Mul", [half, patch.add("Add", [gate, number(1.0, "one")])], out=node.outputs[0])
+    return patch
+
+
+@downward("Shape", below=15)
+def shape_of_all_axes(node: Node, region: Region) -> Patch | str | None:
+    """`start` and `end` cut the list of all sizes."""
+    start, end = int(node.attrs.get("start", 0)), node.attrs.get("end")
+    if start == 0 and end is None:
+        return None
+    patch = replacement(node, region)
+    name = node.outputs[0].name
+    whole = patch.add("Shape", [node.inputs[0]])
+    bounds = [patch.ints([start], f"{name}_start"), patch.ints([FARTHEST if end is None else int(end)], f"{name}_end")]
+    patch.add("Slice", [whole, *bounds], out=node.outputs[0])
+    return patch
+
+
+@downward("Trilu", below=14)
+def triangle(node: Node, region: Region) -> Patch | str | None:
+    """What lies on the wrong side of the diagonal, column − row against k, becomes 0."""
+    x, dtype = node.inputs[0], region.dtype(node.inputs[0])
+    k = region.scalar(node.inputs[1]) if region.has(node, 1) else 0
+    if dtype is None or k is None:
+        return "the type of its input is not known, or its diagonal is computed"
+    patch = replacement(node, region)
+    name = node.outputs[0].name
+    one, zero = (
+        patch.constant(np.array(1, np.int64), f"{name}_one"),
+        patch.constant(np.array(0, np.int64), f"{name}_zero"),
+    )
+
+    def places(axis: int) -> Any:
+        size = patch.add("Gather", [patch.add("Shape", [x]), patch.constant(np.array(axis, np.int64), f"{name}_axis")])
+        return patch.add("Range", [zero, size, one])
+
+    rows = patch.add("Reshape", [places(-2), patch.ints([-1, 1], f"{name}_column")])
+    distance = patch.add("Sub", [places(-1), rows])
+    nothing = patch.constant(np.zeros((), dtype), f"{name}_nothing")
+    # of the upper triangle column − row ≥ k stays, of the lower ≤ k
+    if node.attrs.get("upper", 1):
+        cut, kept = patch.add("Less", [distance, patch.constant(np.array(int(k), np.int64), f"{name}_k")]), [nothing, x]
+    else:
+        limit = patch.constant(np.array(int(k) + 1, np.int64), f"{name}_k")
+        cut, kept = patch.add("Less", [distance, limit]), [x, nothing]
+    patch.add("Where", [cut, *kept], out=node.outputs[0])
     return patch

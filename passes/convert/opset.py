@@ -1,7 +1,8 @@
 """A model at another opset, its subgraphs too.
 
 Up, one version at a time: an op whose meaning or form changed is rewritten by its adapter; all others only gained what the old model does
-not use. The functions of a model keep the opset they import.
+not use. Down, an op becomes what its adapter writes, or the function by which the specification defines it. The functions of a model keep
+the opset they import.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from exec.ir.opsets import schema_of
 from passes.base import Rewrite, Safety
 from passes.convert import downward, normalization, resize, upward
 from passes.convert.adapters import Adapter, down, up
+from passes.convert.by_definition import by_definition
 from passes.invariants import check_node
 from passes.ledger import Ledger
+from passes.patch import Patch
 from passes.region import Region, Workspace
 from passes.regional import RegionalVerifier
 from passes.shapes.elementwise import BROADCASTING
@@ -65,7 +68,7 @@ def _climb(workspace: Workspace, target: int, witness: RegionalVerifier | None) 
         adapters = {op: adapter for (op, to), adapter in up.items() if to == version}
         _set_opset(workspace, version)
         for region in _regions(workspace):
-            _adapt(region, adapters, version, version - 1, witness)
+            _adapt(region, _by_op(adapters), version, version - 1, witness)
         workspace.flush()
     _check(workspace, target, target)
 
@@ -75,8 +78,10 @@ def _descend(workspace: Workspace, target: int, witness: RegionalVerifier | None
     for version in range(newest, target, -1):
         adapters = {op: adapter for (op, below), adapter in down.items() if below == version}
         for region in _regions(workspace):
+            _adapt(region, _defined(adapters, version), version - 1, version, witness)
+            workspace.flush()
             region.opset = version - 1
-            _adapt(region, adapters, version - 1, version, witness)
+            _adapt(region, _by_op(adapters), version - 1, version, witness)
             _drop_defaults(region, version - 1)
         workspace.flush()
         _set_opset(workspace, version - 1)
@@ -87,12 +92,9 @@ def _regions(workspace: Workspace) -> list[Region]:
     return [r for r in workspace.regions if not r.is_function]
 
 
-def _adapt(
-    region: Region, adapters: dict[str, Adapter], version: int, old: int, witness: RegionalVerifier | None
-) -> None:
+def _adapt(region: Region, adapter: Adapter, version: int, old: int, witness: RegionalVerifier | None) -> None:
     for node in list(region.nodes()):
-        adapter = adapters.get(node.op)
-        if adapter is None or not region.is_plain(node):
+        if not region.is_plain(node):
             continue
         found = adapter(node, region)
         if isinstance(found, str):
@@ -108,6 +110,23 @@ def _adapt(
             raise RewriteError(f"{node.op} computes something else in opset {version}", where, problem, _as_far_as(old))
 
 
+def _by_op(adapters: dict[str, Adapter]) -> Adapter:
+    def adapter(node: Node, region: Region) -> Patch | str | None:
+        known = adapters.get(node.op)
+        return None if known is None else known(node, region)
+
+    return adapter
+
+
+def _defined(adapters: dict[str, Adapter], version: int) -> Adapter:
+    """For what no adapter writes in the opset before `version`."""
+
+    def adapter(node: Node, region: Region) -> Patch | str | None:
+        return None if node.op in adapters else by_definition(node, region, version)
+
+    return adapter
+
+
 def _drop_defaults(region: Region, version: int) -> None:
     """Attributes that opset `version` does not know go where they say what it does anyway."""
     for node in region.nodes():
@@ -117,8 +136,11 @@ def _drop_defaults(region: Region, version: int) -> None:
             continue
         for name in [n for n in node.attrs if n not in schema.attributes and n in newer.attributes]:
             default, value = newer.attributes[name].default_value, node.attrs[name]
+            usual = helper.get_attribute_value(default) if default.type else None
+            if isinstance(usual, bytes):
+                usual = usual.decode()
             ones = name == "dilations" and all(v == 1 for v in value)
-            if ones or (default.type and value == helper.get_attribute_value(default)):
+            if ones or (default.type and value == usual):
                 del node.attrs[name]
 
 

@@ -147,6 +147,48 @@ NEWER = {
         18,
         "resize of a named axis to a size",
     ): "g (float[1,1,2,3] x) => (float[1,1,2,6] y) <int64[1] s = {6}> { y = Resize <axes = [-1]> (x, , , s) }",
+    (
+        18,
+        "resize that says what it does anyway",
+    ): 'g (float[1,1,2,3] x) => (float[1,1,4,6] y) <float[4] s = {1, 1, 2, 2}> { y = Resize <keep_aspect_ratio_policy = "stretch", antialias = 0> (x, , s) }',
+    (15, "cast like"): "g (float[2,3] x, int64[1] t) => (int64[2,3] y) { y = CastLike (x, t) }",
+    (19, "cast like that saturates"): "g (float[2,3] x, int32[1] t) => (int32[2,3] y) { y = CastLike (x, t) }",
+    (15, "shape from an axis"): "g (float[2,N,4] x) => (int64[2] y) { y = Shape <start = 1> (x) }",
+    (15, "shape to an axis"): "g (float[2,N,4] x) => (int64[1] y) { y = Shape <start = -2, end = -1> (x) }",
+    (15, "shape to an axis beyond"): "g (float[2,N,4] x) => (int64[3] y) { y = Shape <start = -7, end = 9> (x) }",
+    (
+        21,
+        "group norm",
+    ): "g (float[2,4,3,2] x) => (float[2,4,3,2] y) <float[4] s, float[4] b> { y = GroupNormalization <num_groups = 2, epsilon = 0.01> (x, s, b) }",
+    (
+        18,
+        "group norm by group",
+    ): "g (float[2,4,3] x) => (float[2,4,3] y) <float[2] s, float[2] b> { y = GroupNormalization <num_groups = 2> (x, s, b) }",
+    (
+        21,
+        "group norm of float16",
+    ): "g (float16[2,4,3,2] x) => (float16[2,4,3,2] y) <float16[4] s, float16[4] b> { y = GroupNormalization <num_groups = 2> (x, s, b) }",
+    (14, "upper triangle"): "g (float[2,3,N] x) => (float[2,3,N] y) { y = Trilu (x) }",
+    (
+        14,
+        "lower triangle",
+    ): "g (int64[3,4] x) => (int64[3,4] y) <int64 k = {-1}> { y = Trilu <upper = 0> (x, k) }",
+    (
+        14,
+        "upper triangle beyond the diagonal",
+    ): "g (float[4,3] x) => (float[4,3] y) <int64 k = {1}> { y = Trilu (x, k) }",
+    (
+        23,
+        "attention",
+    ): "g (float[1,2,N,4] q, float[1,2,N,4] k, float[1,2,N,4] v) => (float[1,2,N,4] y) { y = Attention (q, k, v) }",
+    (
+        23,
+        "attention of three axes, causal",
+    ): "g (float[2,5,8] q, float[2,5,4] k, float[2,5,4] v) => (float[2,5,8] y) { y = Attention <q_num_heads = 4, kv_num_heads = 2, is_causal = 1> (q, k, v) }",
+    (
+        23,
+        "attention with a mask and a past",
+    ): "g (float[1,2,3,4] q, float[1,2,3,4] k, float[1,2,3,4] v, float[3,5] m, float[1,2,2,4] a, float[1,2,2,4] b) => (float[1,2,3,4] y, float[1,2,5,4] p, float[1,2,5,4] r) { y, p, r = Attention <scale = 0.3> (q, k, v, m, a, b) }",
 }
 
 
@@ -161,7 +203,6 @@ def test_a_newer_op_is_written_out_in_an_older_opset(opset: int, name: str) -> N
 REFUSED = {
     "Pad of named axes": (18, 17, "g (float[2,3] x) => (float[2,5] y) <int64[2] p = {1, 1}, int64[1] a = {1}> { y = Pad (x, p, , a) }"),
     "Pad by wrapping": (19, 18, 'g (float[2,3] x) => (float[2,5] y) <int64[4] p = {0, 1, 0, 1}> { y = Pad <mode = "wrap"> (x, p) }'),
-    "GroupNormalization": (21, 18, "g (float[1,4,3] x) => (float[1,4,3] y) <float[4] s, float[4] b> { y = GroupNormalization <num_groups = 2> (x, s, b) }"),
     "Max of integers": (12, 11, "g (int32[2] x) => (int32[2] y) { y = Max (x, x) }"),
     "Relu of integers": (14, 13, "g (int32[2] x) => (int32[2] y) { y = Relu (x) }"),
     "Equal of floats": (11, 10, "g (float[2] x) => (bool[2] y) { y = Equal (x, x) }"),
