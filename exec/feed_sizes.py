@@ -32,6 +32,7 @@ class Preset:
     width: int
     tokens: int
     samples: int
+    batch: int = 1
 
 
 PRESETS = (
@@ -56,13 +57,14 @@ class Sizes:
     given     what the user said: symbol, or "input:axis", to size
     notes     what was assumed, in words
     open      whether any assumed size might not fit the model
+    batch     whether a batch was assumed: any fits, where the model asks for it
     """
 
     def __init__(self, inputs: Sequence[Any], given: Mapping[str, int], preset: Preset) -> None:
         self.given, self.preset = dict(given), preset
         self.symbols: dict[str, int] = {}
         self.notes: list[str] = []
-        self.open = False
+        self.open = self.batch = False
         known = [f"{t.name}:{k}" for t in inputs for k in range(len(t.shape or ()))]
         known += [d for t in inputs for d in t.shape or () if isinstance(d, str) and not ANONYMOUS.match(d)]
         for name in given:
@@ -104,7 +106,8 @@ class Sizes:
         if roles.features and axis == rank - 1 and axis > 0:
             return roles.features
         if "batch" in symbol or (axis == 0 and not re.search(r"seq|len|time|token|past|frame", symbol)):
-            return 1
+            self.batch = True
+            return self.preset.batch
         if "past" in symbol:
             return PAST + (self.preset.tokens if "total" in symbol else 0)
         self.open = True

@@ -7,7 +7,7 @@ comparison all stand on inputs a model would really get.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from exec.arrays import Array, Value
 from exec.errors import BenchError, FeedError, UnsupportedOp
+from exec.feed_pinned import pinned_sizes, pins_elements
 from exec.feed_roles import Roles, roles_of
 from exec.feed_sizes import PRESETS, SMALL, STATE, Preset, Sizes
 from exec.kernels.growth import ask
@@ -57,32 +58,47 @@ def make_feeds(
     functions = {function_key(f.domain, f.name, getattr(f, "overload", "")): f for f in model.graph.functions}
     inputs = [t for t in model.graph.inputs if getattr(t, "default", None) is None]
     roles = {t.name: roles_of(t, functions) for t in inputs}
-    first: BenchError | None = None
-    for preset in PRESETS:
-        made, guessed = _make(inputs, roles, dict(dims or {}), preset, seed, count)
-        if not check or not guessed:
+    first: tuple[MadeFeeds, BenchError] | None = None
+    tried: set[tuple[tuple[int, ...], ...]] = set()
+    for preset in _presets(model):
+        made, sizes = _make(inputs, roles, dict(dims or {}), preset, seed, count)
+        if not check or not (sizes.open or (sizes.batch and pins_elements(model))):
             return made
+        shapes = tuple(np.shape(v) if isinstance(v, np.ndarray) else () for v in made.feeds.values())
+        if shapes in tried:
+            continue
+        tried.add(shapes)
         from exec.session import Session  # only what runs a model needs all that running takes
 
         try:
             Session(model, kernels="numpy").run(made.feeds)
         except UnsupportedOp:
             return made  # no sizes help: who runs it is told which node has no kernel
-        except BenchError as error:
-            first = first or error
+        except BenchError as refused:
+            first = first or (made, refused)
         else:
             return made
     assert first is not None
+    made, error = first
     raise FeedError(
         "no sizes were found that the model takes",
-        why=f"with {', '.join(made.assumptions)}: {first.what}",
+        why=f"with {', '.join(made.assumptions)}: {error.what}",
         hint="say them: --dim NAME=SIZE, or give inputs with --inputs",
-    ) from first
+    ) from error
+
+
+def _presets(model: Any) -> Iterator[Preset]:
+    """What to try in turn: usual sizes, then those that stand in the model."""
+    yield from PRESETS
+    pinned = pinned_sizes(model)
+    for batch in (1, *pinned):
+        for size in (PRESETS[0].tokens, *pinned):
+            yield Preset(size, size, size, size, batch)
 
 
 def _make(
     inputs: list[Any], roles: Mapping[str, Roles], dims: Mapping[str, int], preset: Preset, seed: int, count: int
-) -> tuple[MadeFeeds, bool]:
+) -> tuple[MadeFeeds, Sizes]:
     sizes = Sizes(inputs, dims, preset)
     shapes = {t.name: sizes.shape(t, _kind(t), roles[t.name]) for t in inputs}
     if sizes.open and sum(map(math.prod, shapes.values())) > MOST_GUESSED:
@@ -96,7 +112,7 @@ def _make(
         samples.append({t.name: _value(t, shapes[t.name], roles[t.name], rng, said) for t in inputs})
         if sample == 0:
             notes += said
-    return MadeFeeds(tuple(samples), tuple(notes), dict(sizes.symbols)), sizes.open
+    return MadeFeeds(tuple(samples), tuple(notes), dict(sizes.symbols)), sizes
 
 
 def _kind(tensor: Any) -> str:

@@ -122,7 +122,7 @@ def test_sizes_the_model_does_not_take_are_tried_until_one_fits(proto: Any) -> N
 
 
 def test_where_nothing_fits_the_sizes_tried_are_said(proto: Any) -> None:
-    text = "g (float[1, S] x) => (float[A, B] y) <int64[2] s = {1, 7919}> { y = Reshape(x, s) }"
+    text = "g (float[1, S] x) => (float[A, B] y) <int64[2] s = {1, 7919}, int64[2] t = {1, 7907}> { u = Reshape(x, s)  y = Reshape(x, t) }"
     with pytest.raises(FeedError, match="no sizes were found that the model takes") as error:
         feeds_of(proto, text)
     assert "--dim" in error.value.hint
@@ -139,3 +139,20 @@ def test_a_table_inside_a_branch_bounds_the_ids_too(proto: Any) -> None:
     model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1]))
     made = make_feeds(load(model))
     assert made.feeds["i"].max() < 3
+
+
+def test_a_batch_that_a_reshape_has_written_into_it_is_found(proto: Any) -> None:
+    made = feeds_of(
+        proto, "g (float[batch,4,6] x) => (float[2,4,2,3] y) <int64[4] t = {2, 4, 2, 3}> { y = Reshape (x, t) }"
+    )
+    assert made.feeds["x"].shape == (2, 4, 6)
+    assert "batch = 2" in made.assumptions
+
+
+def test_a_length_that_was_traced_into_a_list_of_sizes_is_found(proto: Any) -> None:
+    made = feeds_of(
+        proto,
+        """ g (float[batch,length,6] x) => (float[batch,10,6] y) <int64[1] n = {10}, int64[1] six = {6}> {
+            b = Shape <end = 1> (x)  t = Concat <axis = 0> (b, n, six)  y = Reshape (x, t) } """,
+    )
+    assert made.feeds["x"].shape[1:] == (10, 6)
