@@ -115,6 +115,19 @@ def test_double_precision_dead_nodes_and_unnamed_dims_are_found() -> None:
     assert found(model, "OWB031") == [("file", "2 nodes have no name")]
 
 
+def test_an_open_dim_that_a_reshape_holds_to_one_size_is_found() -> None:
+    batch = "g (float[B,4,6] x) => (float[2,4,2,3] y) <int64[4] t = {2, 4, 2, 3}> { y = Reshape(x, t) }"
+    assert found(parsed(batch), "OWB041") == [("node Reshape#0", "B must be 2")]
+    length = """ g (float[B,L,6] x) => (float[B,10,6] y) <int64[1] n = {10}, int64[1] six = {6}> {
+        b = Shape<end = 1>(x) t = Concat<axis = 0>(b, n, six) y = Reshape(x, t) } """
+    assert found(parsed(length), "OWB041") == [("node Reshape#2", "L must be 10")]
+    for fits_all in ("{-1, 4, 2, 3}", "{0, 4, 2, 3}"):
+        free = f"g (float[B,4,6] x) => (float[B,4,2,3] y) <int64[4] t = {fits_all}> {{ y = Reshape(x, t) }}"
+        assert found(parsed(free), "OWB041") == []
+    two = "g (float[B,C,6] x) => (float[2,4,6] y) <int64[3] t = {2, 4, 6}> { y = Reshape(x, t) }"
+    assert found(parsed(two), "OWB041") == []
+
+
 def test_an_old_opset_foreign_operators_and_training_leftovers_are_found() -> None:
     assert found(parsed("g (float[2] x) => (float[2] y) { y = Relu(x) }", 11), "OWB050")
     foreign = (

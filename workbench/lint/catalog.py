@@ -16,6 +16,7 @@ from workbench.lint.missing_data import MissingData
 from workbench.lint.names import NodeNames
 from workbench.lint.nonfinite_weights import NonfiniteWeights
 from workbench.lint.old_opset import OldOpset
+from workbench.lint.pinned_dims import PinnedDims
 from workbench.lint.quantization_scales import QuantizationScales
 from workbench.lint.training_mode import TrainingMode
 from workbench.lint.uniform_weights import UniformWeights
@@ -31,6 +32,7 @@ CHECKS: tuple[type[Check], ...] = (
     DeadNodes,
     NodeNames,
     AnonymousDims,
+    PinnedDims,
     OldOpset,
     ForeignOps,
     QuantizationScales,
