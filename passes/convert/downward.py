@@ -78,7 +78,7 @@ def reshape_without_zeros(node: Node, region: Region) -> Patch | str | None:
     for k, size in enumerate(target):
         own = given is not None and k < len(given) and given[k] == size
         if size != -1 and not own and minimum(size, 0) < 1:
-            return f"its size {size} at axis {k} may be 0, which would mean another thing (allowzero is 1)"
+            return f"its size {size} at axis {k} may be 0, which would mean another thing (allowzero is 1); one given with --freeze is not"
     patch = replacement(node, region)
     attrs = {name: v for name, v in node.attrs.items() if name != "allowzero"}
     patch.add("Reshape", list(node.inputs), attrs, out=node.outputs[0])
