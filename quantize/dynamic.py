@@ -12,6 +12,7 @@ import numpy as np
 from exec.arrays import Array
 from exec.ir import Constant, Model, Node, Variable, prune
 from exec.metrics import sqnr_db
+from exec.wording import counted
 from quantize.choose import Shapes, in_subgraphs, work_of
 from quantize.findings import Finding
 from quantize.halves import store_halves
@@ -61,7 +62,7 @@ def quantize_dynamic(
     count, saved = store_halves(model.graph, halves)
     halves.apply()
     if count:
-        text = f"{count} weights that stay float are stored as float16 and cast when the file is loaded: {saved / 1e6:.1f} MB less"
+        text = f"{counted(count, 'weight')} of float nodes stored as float16 and cast when the file is loaded: {saved / 1e6:.1f} MB less"
         findings.append(Finding("Q024", "note", "", text))
     return rows, findings
 

@@ -14,6 +14,7 @@ import numpy as np
 from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, walk
 from exec.progress import Cancel, Progress
+from exec.wording import counted
 from quantize.advice import no_gain, nothing_chosen, tried
 from quantize.choose import work_of
 from quantize.cpu import cpu_findings
@@ -327,7 +328,7 @@ def already_quantized(model: Model) -> list[Finding]:
         n.op in INTEGER_OPS or n.op.startswith(("QLinear", "DynamicQuantize"))
         for graph in walk(model.graph) for n in graph.nodes
     )  # fmt: skip
-    text = f"{count} nodes of the model compute on integers already"
+    text = f"{counted(count, 'node')} of the model {'computes' if count == 1 else 'compute'} on integers already"
     return [Finding("Q002", "warning", "", text, "quantize the float original instead")] if count else []
 
 

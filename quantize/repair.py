@@ -16,6 +16,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.ir import Constant, Graph, Model, Names, Node, Variable, constant_value
+from exec.wording import counted
 from quantize.findings import Finding
 from quantize.qdq import Writer
 
@@ -240,7 +241,11 @@ def smooth(model: Model, reaches: Mapping[str, Array], nodes: Sequence[str]) -> 
         count += 1
     writer.apply()
     return (
-        [Finding("Q051", "note", "", f"{count} values smoothed, {folded} of them inside a LayerNormalization")]
+        [
+            Finding(
+                "Q051", "note", "", f"{counted(count, 'value')} smoothed, {folded} of them inside a LayerNormalization"
+            )
+        ]
         if count
         else []
     )

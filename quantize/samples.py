@@ -13,6 +13,7 @@ from exec.arrays import Value
 from exec.errors import FeedError, OptionError, QuantizationError
 from exec.feeds import make_feeds
 from exec.ir import Model
+from exec.wording import counted
 from quantize.archives import Archive
 from quantize.findings import Finding
 from quantize.images import SUFFIXES, Images
@@ -105,7 +106,9 @@ def _understood(model: Model, data: Any) -> Samples:
     if isinstance(data, Images):
         count = len(data.files)
         bare = not data.mean and model.inputs[0].dtype.kind not in "iu"
-        return Samples(f"{Path(data.folder).name}/, {count} images", lambda: data.read(model), count, bare=bare)
+        return Samples(
+            f"{Path(data.folder).name}/, {counted(count, 'image')}", lambda: data.read(model), count, bare=bare
+        )
     if isinstance(data, np.ndarray):
         return Samples(f"an array of {len(data) if data.ndim else 1}", lambda: iter([named(model, data)]), None)
     if isinstance(data, Mapping):
@@ -114,7 +117,7 @@ def _understood(model: Model, data: Any) -> Samples:
         return Samples("a Python callable", lambda: iter(data()), None)
     if isinstance(data, Iterable):
         kept = data if isinstance(data, (list, tuple)) else list(data)
-        return Samples(f"{len(kept)} samples", lambda: iter(kept), len(kept))
+        return Samples(counted(len(kept), "sample"), lambda: iter(kept), len(kept))
     raise FeedError(
         f"calibration data of type {type(data).__name__}",
         hint="give a path, a list of dicts of arrays, or a callable that gives an iterator of them",
@@ -130,7 +133,7 @@ def named(model: Model, sample: Any) -> Sample:
         return {names[0]: sample}
     raise FeedError(
         f"a calibration sample of type {type(sample).__name__}",
-        why=f"the model has {len(names)} inputs: {', '.join(names)}",
+        why=f"the model has {counted(len(names), 'input')}: {', '.join(names)}",
         hint="a sample is a dict of arrays by input name",
     )
 
@@ -192,14 +195,16 @@ def _from_path(model: Model, archive: Archive) -> Samples:
                 hint="one file a sample: an array for a model of one input, or arrays by input name",
             )
         return Samples(
-            f"{path.name}/, {len(files)} files", lambda: (Archive(f, {}).read(model)[0] for f in files), len(files)
+            f"{path.name}/, {counted(len(files), 'file')}",
+            lambda: (Archive(f, {}).read(model)[0] for f in files),
+            len(files),
         )
     arrays, remark = archive.read(model)
     count = _stacked(model, arrays)
     if count is None:
         return Samples(f"{path.name}{remark}, one sample", lambda: iter([arrays]), 1)
     return Samples(
-        f"{path.name}{remark}, {count} samples",
+        f"{path.name}{remark}, {counted(count, 'sample')}",
         lambda: ({n: a[k : k + 1] for n, a in arrays.items()} for k in range(count)),
         count,
     )

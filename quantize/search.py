@@ -16,6 +16,7 @@ from typing import Any
 from exec.errors import Cancelled, OptionError
 from exec.ir import Model
 from exec.progress import Cancel, Progress, report
+from exec.wording import counted
 from quantize.choose import Choice
 from quantize.estimate import Estimate, listen, time
 from quantize.latency import Stopwatch, engine_name
@@ -222,7 +223,7 @@ class Search:
             return known.met
         if self._stop() and self.points:
             raise Cancelled("the search was stopped")
-        report(self.progress, len(self.points), 0, f"trying {len(key)} nodes in 8 bits")
+        report(self.progress, len(self.points), 0, f"trying {counted(len(key), 'node')} in 8 bits")
         built = build(self.measured, key, halves=False)
         db = self.judge.sqnr_db(built.model)
         macs = sum(n.macs for n in built.nodes)
@@ -296,7 +297,7 @@ class Search:
         for point in order[:MOST_TIMED]:
             if timed and perf_counter() > until:
                 break
-            report(self.progress, len(timed), MOST_TIMED, f"timing {len(point.nodes)} nodes in 8 bits")
+            report(self.progress, len(timed), MOST_TIMED, f"timing {counted(len(point.nodes), 'node')} in 8 bits")
             ratio = watch.ratio(build(self.measured, point.nodes, halves=False).model)
             timed.append(replace(point, latency=ratio))
             self.points[self.points.index(point)] = timed[-1]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from exec.errors import OptionError, nearest
 from exec.ir import Graph, Node
+from exec.wording import counted
 from passes.patch import SOURCE
 
 
@@ -49,7 +50,7 @@ def names_of(node: Node) -> tuple[str, ...]:
 
 
 def _nothing(nodes: Sequence[Node], selector: Selector, option: str) -> OptionError:
-    why = f"looked at {len(nodes)} nodes"
+    why = f"looked at {counted(len(nodes), 'node')}"
     if isinstance(selector, frozenset):
         return OptionError(f"no node that the {option} query found is left", why=why)
     known = [*(name for n in nodes for name in names_of(n)), *{n.op for n in nodes}]

@@ -10,6 +10,7 @@ from exec.arrays import Array
 from exec.errors import OptionError, nearest
 from exec.ir import Constant, Model, Variable, prune, toposort
 from exec.progress import Cancel, Progress
+from exec.wording import counted
 from quantize.activations import curve_after
 from quantize.channels import Mean, Reach, outlier, uneven
 from quantize.choose import Choice, Chosen, choose, made_by
@@ -202,7 +203,7 @@ def build(measured: Measured, names: Collection[str] | None = None, *, halves: b
     if chosen and (options.halves if halves is None else halves):
         count, saved = store_halves(model.graph, writing.writer)
         if count:
-            text = f"{count} weights that stay float are stored as float16 and cast when the file is loaded: {saved / 1e6:.1f} MB less"
+            text = f"{counted(count, 'weight')} of float nodes stored as float16 and cast when the file is loaded: {saved / 1e6:.1f} MB less"
             findings.append(Finding("Q024", "note", "", text))
     writing.writer.apply()
     if TYPES[options.activations].is_float:

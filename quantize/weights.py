@@ -9,6 +9,7 @@ import numpy as np
 
 from exec.arrays import Array
 from exec.ir import Constant, Node, constant_value
+from exec.wording import counted
 from quantize.findings import Finding
 from quantize.numerics import IntType, Params, bias_params, quantize, weight_params
 from quantize.placement import COMPUTE
@@ -139,7 +140,9 @@ def integer_weight(
         how, widened = _room_for_bias(how, layer.bias, activation)
         if widened:
             findings.append(
-                Finding("Q021", "note", node.name, f"{widened} channels: their bias is large beside what they weigh")
+                Finding(
+                    "Q021", "note", node.name, f"{counted(widened, 'channel')}: the bias is large beside the weight"
+                )
             )
     dead = int((np.abs(layer.weight).max(tuple(k for k in range(layer.weight.ndim) if k != layer.axis)) == 0).sum())
     if dead:

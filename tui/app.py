@@ -12,13 +12,13 @@ from textual.app import App, ComposeResult
 from textual.widgets import ContentSwitcher
 
 from exec.errors import BenchError, OptionError
+from exec.wording import counted
 from tui import files, glyphs
 from tui.actions import BY_ID, bindings
 from tui.bridge import Bridge
 from tui.header import header
 from tui.line import Span
 from tui.messages import JobEnded, JobFailed, JobProgress, JobSettled, JobStarted
-from tui.numbers import counted
 from tui.theme import DARK, LIGHT, textual_theme
 from tui.toasts import Toasts
 from tui.views import registry

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exec.errors import BenchError
-from tui.numbers import counted, gained
+from exec.wording import counted
+from tui.numbers import gained
 from tui.views.view import View
 from workbench.render import units
 from workbench.render.text import display_name

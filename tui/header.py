@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from exec.wording import counted
 from tui.line import Span, width_of
-from tui.numbers import counted
 from workbench.render import units
 from workbench.render.text import display_name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from exec.wording import counted
 from workbench.render import units
 
 _EXPONENT = re.compile(r"(?<=\d)e([+-])0*(\d+)")
@@ -12,12 +13,6 @@ _EXPONENT = re.compile(r"(?<=\d)e([+-])0*(\d+)")
 def number(value: float | None, spec: str = ".4g") -> str:
     """-0.5 → "−0.5", 4.8e-07 → "4.8e−7"; None is "–"."""
     return "–" if value is None else exponents(f"{value:{spec}}").replace("-", "−")
-
-
-def counted(count: int, what: str) -> str:
-    """ "1 place", "2,340 places"."""
-    plural = "es" if what.endswith("x") else "s"
-    return f"{count:,} {what}{'' if count == 1 else plural}"
 
 
 def gained(count: int, what: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from exec.errors import OptionError
 from exec.ir import Model, load
 from exec.progress import Cancel, Progress
+from exec.wording import counted
 from workbench import jobs
 from workbench.card import Summary, inspect
 from workbench.history import History, StateInfo, Step, counted_nodes, opened_bytes
@@ -80,7 +81,7 @@ class Bench:
             f"owb {quote(self.path)}",
             f"bench = Bench({str(self.path)!r})",
             self.opened_ns,
-            f"{self.info('A').nodes} nodes",
+            counted(self.info("A").nodes, "node"),
             None,
         )
 
@@ -156,7 +157,7 @@ class Bench:
         nodes, constants = counted_nodes(other)
         info = StateInfo(OTHER, OTHER - len(self.log), Path(path).name, nodes, constants, opened_bytes(other), other.opset)  # fmt: skip
         self.other, self._other_info, self.shown = other, info, "A→B"
-        self._note(f"owb compare {quote(self.path)} {quote(Path(path))}", f"b = wb.load({str(path)!r})", perf_counter_ns() - started, f"{info.nodes} nodes", None)  # fmt: skip
+        self._note(f"owb compare {quote(self.path)} {quote(Path(path))}", f"b = wb.load({str(path)!r})", perf_counter_ns() - started, counted(info.nodes, "node"), None)  # fmt: skip
         return info
 
     def put_a(self, number: int) -> None:
@@ -221,7 +222,7 @@ class Bench:
             cancel=cancel,
         )
         names = passes if isinstance(passes, str) else ",".join(passes)
-        title = passes if isinstance(passes, str) else passes[0] if len(passes) == 1 else f"{len(passes)} rules"
+        title = passes if isinstance(passes, str) else passes[0] if len(passes) == 1 else counted(len(passes), "rule")
         given: dict[str, Any] = {
             k: v for k, v, usual in (("opset", opset, None), ("target", target, "portable")) if v != usual
         }
@@ -247,7 +248,7 @@ class Bench:
         """Rank B's nodes by what 8 bits in each alone do to the outputs."""
         started = perf_counter_ns()
         result = self._run("sensitivity", ["B"], {"data": self.data, **options}, progress, cancel)
-        self._note("owb quantize B --sensitivity", "sensitivity(model, data)", perf_counter_ns() - started, f"{len(result.nodes)} nodes", None)  # fmt: skip
+        self._note("owb quantize B --sensitivity", "sensitivity(model, data)", perf_counter_ns() - started, counted(len(result.nodes), "node"), None)  # fmt: skip
         return result
 
     def keep_quantized(self, result: Any, *, mode: str = "static", **options: Any) -> Step:
@@ -325,7 +326,7 @@ class Bench:
         if key not in self.results.activations:
             slot = "A" if self.shown == "A" else "B"
             found = self.results.activations[key] = self._run("activations", [slot], {}, progress, cancel)
-            self._note(f"# statistics of {slot}'s values", "bench.activations()", perf_counter_ns() - started, f"{len(found)} values", None)  # fmt: skip
+            self._note(f"# statistics of {slot}'s values", "bench.activations()", perf_counter_ns() - started, counted(len(found), "value"), None)  # fmt: skip
         return self.results.activations[key]
 
     def last_profile(self, slot: str, engine: str = "embedded") -> Any:
@@ -349,7 +350,7 @@ class Bench:
             f"owb compare A B --inputs {shlex.quote(inputs)}" if inputs else "owb compare A B",
             "wb.compare(a, b)",
             perf_counter_ns() - started,
-            f"{len(result.values)} values",
+            counted(len(result.values), "value"),
             None,
         )
         return result
@@ -458,7 +459,7 @@ class Bench:
             f"# the recipe of B: {quote(target)}",
             f"bench.save_recipe({str(target)!r})",
             0,
-            f"{self.history.tip} steps",
+            counted(self.history.tip, "step"),
             None,
         )
         return target
@@ -485,7 +486,7 @@ class Bench:
         """Write the script of B."""
         target = Path(path)
         target.write_text(self.script(model), encoding="utf-8")
-        self._note(f"# the script of B: {quote(target)}", f"bench.save_script({str(target)!r}, {model!r})", 0, f"{self.history.tip} steps", None)  # fmt: skip
+        self._note(f"# the script of B: {quote(target)}", f"bench.save_script({str(target)!r}, {model!r})", 0, counted(self.history.tip, "step"), None)  # fmt: skip
         return target
 
     def save_report(self, path: str | Path, progress: Progress | None = None, cancel: Cancel | None = None) -> Path:

@@ -16,6 +16,7 @@ from exec.ir import Constant, Model
 from exec.metrics import difference, judge
 from exec.program import Operation, flatten
 from exec.progress import Cancel, Progress
+from exec.wording import counted
 from passes.optimize import optimize
 from workbench.comparison import compare, default_tolerance
 from workbench.editing import extract
@@ -94,7 +95,8 @@ def reduce_difference(
     culprit = result.culprits[0] if result.culprits else result.first
     if culprit is None:
         raise OptionError(
-            "the two models agree", why=f"{len(result.values)} values within {result.tolerance:.0e} of their range"
+            "the two models agree",
+            why=f"{counted(len(result.values), 'value')} within {result.tolerance:.0e} of their range",
         )
     wanted = {i.name for i in after.inputs}
     names = [v.before for v in result.values]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from exec.wording import counted
 from workbench.chains import Group, chained, scoped, title_of
 from workbench.criticalpath import Critical
 from workbench.drawing.dag import Box, Drawing, draw
@@ -68,7 +69,7 @@ def picture(lookup: Lookup, groups: Sequence[Group], scope: str, measure: str, h
 def _box(lookup: Lookup, group: Group, scope: str, measure: str, heat: Callable[[float | None], str]) -> Box:
     table, last = lookup.table, group.rows[-1]
     title = display_name(title_of(table, group), 34)
-    name = display_name(_short(table.label(group.rows[0]), scope), 18) if group.kind != "scope" else f"{len(group.rows):,} nodes"  # fmt: skip
+    name = display_name(_short(table.label(group.rows[0]), scope), 18) if group.kind != "scope" else counted(len(group.rows), "node")  # fmt: skip
     shape = display_name(lookup.symbols.shape(table.shape[last]), 24)
     first, second = [title, name], [shape]
     if measure == "dtype":

@@ -16,6 +16,7 @@ from exec.errors import FeedError, nearest
 from exec.ir import Model
 from exec.metrics import Difference, difference, judge
 from exec.progress import Cancel, Progress, check, report
+from exec.wording import counted
 from workbench.comparable import comparable
 from workbench.feeding import feeds_for
 from workbench.runnable import Lost
@@ -222,7 +223,15 @@ def _outputs(
     if len(one) != len(other):
         rows.append(
             OutputDiff(
-                "", -math.inf, 0.0, math.inf, math.inf, math.inf, "", False, f"{len(one)} outputs against {len(other)}"
+                "",
+                -math.inf,
+                0.0,
+                math.inf,
+                math.inf,
+                math.inf,
+                "",
+                False,
+                f"{counted(len(one), 'output')} against {len(other)}",
             )
         )
     return tuple(rows)

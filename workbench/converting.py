@@ -13,6 +13,7 @@ from exec.dtypes import BY_NAME
 from exec.errors import OptionError, nearest
 from exec.ir import Model
 from exec.progress import Cancel
+from exec.wording import counted
 from passes.convert.batch import set_batch
 from passes.convert.float16 import to_float16
 from passes.convert.int32 import to_int32
@@ -84,7 +85,7 @@ def convert(
         narrowed = to_int32(out, keep_io=keep_io)
         out = narrowed.model
         done.append(
-            f"int32: {narrowed.constants:,} constants, {narrowed.inputs:,} inputs; {narrowed.kept:,} stay int64"
+            f"int32: {counted(narrowed.constants, 'constant')}, {counted(narrowed.inputs, 'input')}; {narrowed.kept:,} stay int64"
         )
     if to is not None:
         out, said = _narrowed(out, to, keep_io, block)
@@ -111,9 +112,9 @@ def _narrowed(model: Model, to: str, keep_io: bool, block: Sequence[str]) -> tup
     blocked: dict[str, Any] = {"block": [b for b in block if b in ops], "nodes": [b for b in block if b not in ops]}
     result = to_float16(model, cast("Narrow", to), keep_io=keep_io, **blocked)
     before, after = census(model).weight_bytes, census(result.model).weight_bytes
-    said = f"{to}: weights {before:,} → {after:,} bytes, {len(result.kept):,} nodes stay in float32, {result.casts:,} Casts"
+    said = f"{to}: weights {before:,} → {after:,} bytes, {counted(len(result.kept), 'node')} left in float32, {counted(result.casts, 'Cast')}"
     if result.clipped:
-        said += f", {result.clipped:,} constants were out of its range and are its largest number now"
+        said += f", {counted(result.clipped, 'constant')} out of its range, now its largest number"
     return result.model, [said, *_reasons(result.kept)]
 
 

@@ -13,8 +13,10 @@ from exec.ir.streaming import equal, parts
 from exec.metrics import Difference, difference, difference_in_parts
 from exec.progress import Cancel, Progress, report
 from exec.progress import check as stop_if
+from exec.wording import counted
 from workbench.alignment import align, sources
 from workbench.detail import default_texts, value_text
+from workbench.render import units
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,9 @@ class WeightChange:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The differences. `same` nodes are equal in operator, attributes and wiring.
+    """The differences. `same` nodes are equal in operator, attributes, wiring and weights.
 
+    changed  in both, and not the same: one that reads other weights counts, too
     fused    nodes of `after` that stand for several of `before`, by recorded provenance
     renamed  nodes equal but for their name
     """
@@ -89,12 +92,13 @@ def diff(before: Model, after: Model, *, progress: Progress | None = None, cance
         stop_if(cancel, "the diff")
         report(progress, done, len(pairs), "comparing nodes and weights")
         one, other = a.nodes[j], b.nodes[k]
-        what = _node_changes(one, other, after.opset, value)
+        heavier = _weight_changes(one, other, _ref(other, k).name)
+        what = _node_changes(one, other, after.opset, value) + [_weight_text(w) for w in heavier]
         if what:
             changed.append(Changed(_ref(one, j), _ref(other, k), tuple(what)))
         elif one.name != other.name:
             renamed.append((_ref(one, j).name, _ref(other, k).name))
-        weights += _weight_changes(one, other, _ref(other, k).name)
+        weights += heavier
     gone = set(range(len(a.nodes))) - set(pairs.values())
     explained = {j for k, js in origin.items() for j in js}
     counts_a, counts_b = Counter(n.op for n in a.nodes), Counter(n.op for n in b.nodes)
@@ -164,13 +168,12 @@ def _body_changes(one: Graph, other: Graph, opset: int, outer: Mapping[int, int]
         label = _ref(new, k).name
         out += [f"{label} {what}" for what in _node_changes(old, new, opset, value)]
         for change in _weight_changes(old, new, label):
-            far = change.note or f"max difference {change.max_abs:.3g}"
-            out.append(f"{label} weight {change.before} → {change.after}, {far}")
+            out.append(f"{label} {_weight_text(change)}")
     gone = sorted(set(range(len(one.nodes))) - set(pairs.values()))
     out += [f"{one.nodes[j].op} {_ref(one.nodes[j], j).name} is gone" for j in gone]
     out += [f"{n.op} {_ref(n, k).name} is new" for k, n in enumerate(other.nodes) if k not in pairs]
     if len(one.outputs) != len(other.outputs):
-        out.append(f"{len(one.outputs)} outputs → {len(other.outputs)}")
+        out.append(f"{counted(len(one.outputs), 'output')} → {len(other.outputs)}")
     out += [
         f"output {k} is {t.name} where it was {s.name}"
         for k, (s, t) in enumerate(zip(one.outputs, other.outputs, strict=False))
@@ -186,7 +189,7 @@ def _node_changes(one: Node, other: Node, opset: int, value: Mapping[int, int]) 
 def _wiring_changes(one: Node, other: Node, value: Mapping[int, int]) -> list[str]:
     out = []
     if len(one.inputs) != len(other.inputs):
-        out.append(f"{len(one.inputs)} inputs → {len(other.inputs)}")
+        out.append(f"{counted(len(one.inputs), 'input')} → {len(other.inputs)}")
     for k, (s, t) in enumerate(zip(one.inputs, other.inputs, strict=False)):
         kinds = [("constant" if isinstance(x, Constant) else "value" if x.name else "nothing") for x in (s, t)]
         if kinds[0] != kinds[1]:
@@ -212,6 +215,12 @@ def _weight_changes(one: Node, other: Node, name: str) -> list[WeightChange]:
                 far, ratio = (None, None) if gap.note else (gap.max_abs, gap.sqnr_db)
                 out.append(WeightChange(name, *labels, far, ratio, gap.note))
     return out
+
+
+def _weight_text(change: WeightChange) -> str:
+    names = change.after if change.before == change.after else f"{change.before} → {change.after}"
+    far = change.note or f"max difference {change.max_abs:.3g}, {units.decibel(change.sqnr_db)}"
+    return f"weight {names}, {far}"
 
 
 def _gap(one: Constant, other: Constant) -> Difference | None:

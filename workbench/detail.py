@@ -12,6 +12,7 @@ import onnx
 
 from exec.ir import Constant, Graph, Model, Node
 from exec.ir.opsets import schema_of
+from exec.wording import counted
 from workbench.nodes import NodeId, Shape, declared
 
 _MOST_TEXT = 200
@@ -148,7 +149,7 @@ def _default(spec: Any) -> Any:
 def value_text(value: Any) -> str:
     """An attribute's value in few words."""
     if isinstance(value, Graph):
-        return f"graph of {len(value.nodes)} nodes"
+        return f"graph of {counted(len(value.nodes), 'node')}"
     if isinstance(value, Constant):
         shape = "×".join(map(str, value.shape or ())) or "scalar"
         return f"tensor {getattr(value.dtype, 'name', value.dtype)} {shape}"

@@ -14,6 +14,7 @@ from exec.arrays import Value
 from exec.errors import FeedError, OptionError
 from exec.feeds import make_feeds
 from exec.ir import Model
+from exec.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def read_inputs(path: str | Path, names: Sequence[str] = ()) -> dict[str, Value]
             return {name: archive[name] for name in archive.names}
         if len(names) != 1:
             raise FeedError(
-                f"this file holds one array, and the model has {len(names)} inputs",
+                f"this file holds one array, and the model has {counted(len(names), 'input')}",
                 str(path),
                 hint="save with numpy.savez(path, input_name=array)",
             )

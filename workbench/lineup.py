@@ -39,10 +39,9 @@ def line_up(a: Lookup, b: Lookup, delta: Delta) -> Lineup:
     row_a = {i: a.row_of[NodeId("", i)] for i in range(len(a.model.graph.nodes))}
     row_b = {i: b.row_of[NodeId("", i)] for i in range(len(b.model.graph.nodes))}
     changed = {c.after.index: c.what for c in delta.changed}
-    heavier = {w.node for w in delta.weights}
     sign = {}
     for i, row in row_b.items():
-        touched = i in changed or b.table.label(row) in heavier or len(origin_at.get(i, ())) > 1
+        touched = i in changed or len(origin_at.get(i, ())) > 1
         sign[row] = "+" if i not in pairs else "~" if touched else "="
     origin = {row_b[i]: tuple(row_a[j] for j in js) for i, js in origin_at.items()}
     became = {j: row for row, js in origin.items() for j in js}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exec.wording import counted
 from workbench.render.table import Column, Table
 
 
@@ -12,7 +13,12 @@ def rules() -> Table:
     columns = (Column("id", "rule"), Column("safety", "safety"), Column("summary", "what it does"))
     found = catalog.rules().values()
     rows = tuple((rule.id, rule.safety.value, (rule.__doc__ or "").strip().partition("\n")[0]) for rule in found)
-    return Table("", columns, rows, f"{len(rows)} rules, in the order they run; `owb optimize --passes ID,…` runs some")
+    return Table(
+        "",
+        columns,
+        rows,
+        f"{counted(len(rows), 'rule')}, in the order they run; `owb optimize --passes ID,…` runs some",
+    )
 
 
 def kernels() -> Table:
@@ -43,5 +49,5 @@ def checks() -> Table:
         "",
         columns,
         tuple((c.code, c.level, c.title, c.fix) for c in CHECKS),
-        f"{len(CHECKS)} checks; `owb explain CODE` tells more",
+        f"{counted(len(CHECKS), 'check')}; `owb explain CODE` tells more",
     )

@@ -11,7 +11,7 @@ from exec.dtypes import dtype_name
 from exec.ir import Constant, Graph, Model, Node
 from workbench import query
 from workbench.query import Term
-from workbench.scopes import scope_of
+from workbench.scopes import module_of, scope_of
 
 Shape = tuple[int | str | None, ...]
 
@@ -107,7 +107,7 @@ def node_table(
         tuple(n.op for n in nodes),
         tuple(n.domain or "" for n in nodes),
         names,
-        tuple(scope_of(n.name or "", n.op) for n in nodes),
+        tuple(scope_of(n.name or "", n.op) or module_of(n) for n in nodes),
         tuple(s for _, s in out),
         tuple(d for d, _ in out),
         tuple(map(parameters, nodes)),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exec.ir import Model
+from exec.wording import counted
 from passes.optimize import optimize
 from passes.report import Application, Report
 from workbench.delta import diff
@@ -78,11 +79,10 @@ def difference_text(before: Model, after: Model) -> str:
     """What a step changed, one line a node."""
     delta = diff(before, after)
     lines = [
-        f"{delta.same} nodes equal, {len(delta.removed)} gone, {len(delta.added)} new, {len(delta.changed)} changed"
+        f"{counted(delta.same, 'node')} equal, {len(delta.removed)} gone, {len(delta.added)} new, {len(delta.changed)} changed"
     ]
     lines += [*delta.interface, *delta.model]
     lines += [f"{op}: {a} → {b}" for op, (a, b) in delta.operators.items()]
     lines += [f"− {n.op}  {n.name}" for n in delta.removed] + [f"+ {n.op}  {n.name}" for n in delta.added]
     lines += [f"~ {c.after.op}  {c.after.name}: {'; '.join(c.what)}" for c in delta.changed]
-    lines += [f"~ weight of {w.node}: {w.note or f'max difference {w.max_abs:.3g}'}" for w in delta.weights]
     return "\n".join(lines)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from exec.ir import Graph, Node
+from exec.ir.names import text
+
 ROOT = ""
+RECORDED = "pkg.torch.onnx.name_scopes"
+_QUOTED = re.compile("'([^']*)'")
 
 
 def scope_of(name: str, op: str = "") -> str:
@@ -87,3 +93,20 @@ def scope_tree(scopes: Sequence[str]) -> tuple[Scope, ...]:
         rows.append(Scope(paths[at], level, first[at], total[at], own[at]))
         stack.extend((child, level + 1) for child in reversed(children.get(at, ())))
     return tuple(rows)
+
+
+def modules(graph: Graph) -> dict[str, str]:
+    """Node name → the module it was exported from, where PyTorch's exporter recorded one."""
+    return {n.name: module for n in graph.nodes if n.name and (module := module_of(n))}
+
+
+def module_of(node: Node) -> str:
+    """The innermost module of a record such as "['', 'model', 'model.encoder', 'view_2']": "model.encoder"; "" without one.
+
+    Read beside the node's metadata, which would be kept once it was asked for.
+    """
+    proto = node._proto()
+    if proto is None or not proto.metadata_props:
+        return ""
+    modules = _QUOTED.findall(text(next((e.value for e in proto.metadata_props if e.key == RECORDED), "")))
+    return modules[-2] if len(modules) > 1 else ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from exec.errors import OptionError
 from exec.ir import Model
+from exec.wording import counted
 from quantize.selection import Selector, name_nodes
 from workbench.lookup import Lookup
 from workbench.nodes import select
@@ -39,7 +40,7 @@ def selectors(model: Model, texts: Sequence[str]) -> tuple[Selector, ...]:
         if not found:
             raise OptionError(
                 f"the query {text!r} finds no node",
-                why=f"looked at {len(lookup.table)} nodes",
+                why=f"looked at {counted(len(lookup.table), 'node')}",
                 hint=f"owb nodes MODEL {text!r} shows what a query finds",
             )
         out.append(found)

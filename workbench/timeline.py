@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exec.timing import NodeTime, Profile
 from workbench.lineup import Lineup
 from workbench.lookup import Lookup
-from workbench.scopes import parts, scope_of
+from workbench.timescopes import UNSPELLED, time_scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,39 @@ class TimeGroup:
     before_ns: float | None
 
 
-def groups(profile: Profile, by: str, before: Profile | None = None) -> list[TimeGroup]:
-    """By "operator" or "scope" (its first two steps), the most time first."""
-    key: Callable[[NodeTime], str] = (lambda n: n.op) if by == "operator" else _scope
+def groups(
+    profile: Profile, by: str, before: Profile | None = None, modules: Mapping[str, str] | None = None
+) -> list[TimeGroup]:
+    """By "operator" or "scope" (as deep as it takes to tell), the most time first.
+
+    modules  node name → module, as an exporter recorded it
+    """
+
+    earlier = before.nodes if before is not None else ()
+    keys, old_keys = (
+        ([n.op for n in profile.nodes], [n.op for n in earlier])
+        if by == "operator"
+        else _scopes(profile.nodes, earlier, modules)
+    )
     totals: dict[str, list[float]] = {}
-    for node in profile.nodes:
-        entry = totals.setdefault(key(node), [0, 0.0])
+    for key, node in zip(keys, profile.nodes, strict=True):
+        entry = totals.setdefault(key, [0, 0.0])
         entry[0] += 1
         entry[1] += node.median_ns
     old: dict[str, float] = {}
-    for node in before.nodes if before is not None else ():
-        old[key(node)] = old.get(key(node), 0.0) + node.median_ns
+    for key, node in zip(old_keys, earlier, strict=True):
+        old[key] = old.get(key, 0.0) + node.median_ns
     for title in old.keys() - totals.keys():
         totals[title] = [0, 0.0]
     made = [TimeGroup(t, int(n), ns, old.get(t, 0.0) if before is not None else None) for t, (n, ns) in totals.items()]
     return sorted(made, key=lambda g: -max(g.median_ns, g.before_ns or 0.0))
 
 
-def _scope(node: NodeTime) -> str:
-    steps = parts(scope_of(node.name, node.op))
-    return steps[min(1, len(steps) - 1)] if steps else "/"
+def _scopes(
+    nodes: Sequence[NodeTime], earlier: Sequence[NodeTime], modules: Mapping[str, str] | None
+) -> tuple[list[str], list[str]]:
+    """Scopes of one depth for both; where no name spells one, each has repeated blocks of its own."""
+    both, how = time_scopes([*nodes, *earlier], modules)
+    if how.startswith(UNSPELLED):
+        return time_scopes(nodes, modules)[0], time_scopes(earlier, modules)[0]
+    return both[: len(nodes)], both[len(nodes) :]

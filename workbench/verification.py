@@ -11,6 +11,7 @@ from exec.errors import BenchError
 from exec.ir import Model
 from exec.metrics import difference, judge
 from exec.progress import Cancel, Progress, check, report
+from exec.wording import counted
 from workbench.comparison import default_tolerance
 from workbench.recorded import Recording
 
@@ -72,7 +73,7 @@ class Verified:
             )
             of = sum(c.engine == engine for c in self.checks)
             said.append(
-                f"{engine} differs in {count} of {of} outputs, first in {first.output} of {first.recording} ({how})"
+                f"{engine} differs in {count} of {counted(of, 'output')}, first in {first.output} of {first.recording} ({how})"
             )
         return f"The export does not hold: {'; '.join(said)}."
 

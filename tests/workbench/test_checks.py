@@ -134,7 +134,7 @@ def test_an_old_opset_foreign_operators_and_training_leftovers_are_found() -> No
         '<ir_version: 8, opset_import: ["" : 17, "acme" : 1]> g (float[2] x) => (float[2] y) { y = acme.Swirl(x) }'
     )
     assert found(parser.parse_model(foreign), "OWB052") == [
-        ("operator acme::Swirl", "1 nodes; the embedded executor has no kernel")
+        ("operator acme::Swirl", "1 node; the embedded executor has no kernel")
     ]
     norm = "y, m, v = BatchNormalization <training_mode = 1> (x, s, s, s, s)"
     assert found(parsed(f"g (float[1,2] x, float[2] s) => (float[1,2] y) {{ {norm} }}"), "OWB070")

@@ -73,7 +73,7 @@ def test_a_baseline_says_that_the_verdict_is_its_own(tmp_path: Path, capsys: pyt
     seen = capsys.readouterr()
     assert "differs" in seen.out
     assert "The verdict is not this but the" in " ".join(seen.out.split())
-    assert f"{kept}: holds, 1 outputs" in seen.err
+    assert f"{kept}: holds, 1 output " in seen.err
 
 
 def test_a_recording_with_its_outputs_serves_as_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from exec.ir import load
 from workbench import diff
 from workbench.delta import Delta
 from workbench.nodes import node_table, parameters
+from workbench.render.differing import delta_tables
 
 HEAD = '<ir_version: 10, opset_import: ["" : 17, "mine" : 1]>'
 
@@ -117,3 +118,12 @@ def two_megabytes() -> Callable[[Path], Path]:
         return folder / "m.onnx"
 
     return make
+
+
+def test_a_node_whose_weight_changed_is_a_changed_node_and_the_weight_is_named() -> None:
+    text = "g (float[N,2] x) => (float[N,2] y) <float[2,2] w = {{1, 0, 0, {}}}> {{ y = MatMul (x, w) }}"
+    result = between(parsed(text.format("1")), parsed(text.format("1.5")))
+    assert (result.same, [c.after.op for c in result.changed]) == (0, ["MatMul"])
+    caption = delta_tables(result)[-1].caption
+    assert "1 changed" in caption
+    assert caption.endswith("1 weight changed: w")

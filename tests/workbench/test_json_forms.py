@@ -33,6 +33,7 @@ COMMANDS = {
     "batch": ["batch", "{cnn}", "missing.onnx", "--recipe", "{recipe}", "--report", "out.json"],
     "profile": ["profile", "{mobile}", "--runs", "3"],
     "profile path": ["profile", "{mobile}", "--runs", "3", "--by", "path"],
+    "profile pair": ["profile", "{mobile}", "--runs", "3", "--against", "onnxruntime"],
     "compare": ["compare", "{mobile}", "{cnn}"],
     "diff": ["diff", "{mobile}", "{cnn}"],
     "verify": ["verify", "{torch}", "--data", "{recorded}"],

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from textual.binding import Binding
 
+from exec.wording import counted
 from passes.report import Report
 from tui.dialogs.dialog import Dialog
 from tui.line import Line, fit
-from tui.numbers import counted
 from workbench.render import units
 from workbench.render.optimizing import change
 
@@ -37,7 +37,7 @@ class ApplyDialog(Dialog[bool]):
             for rule, places, kind in self.rules[:14]
         ]
         if len(self.rules) > 14:
-            out.append([(f"and {len(self.rules) - 14} more rules", "dim")])
+            out.append([(f"and {counted(len(self.rules) - 14, 'more rule')}", "dim")])
         kinds = {kind for _, _, kind in self.rules}
         worst = "approximate" if "approximate" in kinds else "rounding" if "rounding" in kinds else "exact"
         out.append([])

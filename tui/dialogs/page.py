@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from textual.binding import Binding
 
+from exec.wording import counted
 from tui.dialogs.dialog import Dialog
 from tui.line import Line
-from tui.numbers import counted
 from workbench.bench import Bench
 from workbench.detail import NodeDetail
 from workbench.render.text import display_name

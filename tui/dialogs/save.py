@@ -9,9 +9,9 @@ from pathlib import Path
 from textual.binding import Binding
 from textual.widget import Widget
 
+from exec.wording import counted
 from tui.dialogs.dialog import Dialog
 from tui.line import Line
-from tui.numbers import counted
 from tui.widgets.field import Field
 from tui.widgets.rows import Rows
 from workbench.bench import OTHER, Bench

@@ -9,10 +9,10 @@ from typing import Any
 
 from textual.app import ComposeResult
 
+from exec.wording import counted
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span, section
-from tui.numbers import counted
 from tui.views.filtered import Filtered, shown_of
 from tui.views.nodelist import SIGNS
 from tui.views.view import Pane
@@ -138,7 +138,7 @@ class ChecksView(Filtered):
         if self.signs:
             sign = self.signs[first.code]
             a, b = self.counts[first.code]
-            cells = [(sign, SIGNS[sign]), *cells[:3], (f"{a:,} → {b:,} places", "dim"), cells[4]]
+            cells = [(sign, SIGNS[sign]), *cells[:3], (f"{a:,} → {counted(b, 'place')}", "dim"), cells[4]]
         return columns.row(self._columns(), cells, width)
 
     def current(self) -> list[Finding]:

@@ -10,12 +10,13 @@ from typing import Any
 
 from textual.app import ComposeResult
 
+from exec.wording import counted
 from tui import columns
 from tui.columns import Column
 from tui.dialogs.measure import CompareDialog, Comparing
 from tui.glyphs import bar
 from tui.line import Line, fit, section
-from tui.numbers import counted, decibels, number
+from tui.numbers import decibels, number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.differences import OUTPUTS, STRUCTURE, Change, change_row, changes, output_row
 from tui.views.filtered import Filtered, shown_of

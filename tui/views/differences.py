@@ -8,7 +8,7 @@ from typing import Any
 from tui import columns
 from tui.columns import Column
 from tui.line import Line
-from tui.numbers import decibels, number
+from tui.numbers import number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.nodelist import SIGNS
 from workbench.comparison import OutputDiff
@@ -37,13 +37,12 @@ class Change:
 
 
 def changes(delta: Delta) -> list[Change]:
-    """What is about the whole model first, then nodes changed, gone and new, then weights."""
+    """What is about the whole model first, then nodes changed, gone and new."""
     fused = dict(delta.fused)
     out = [Change("~", "", "", text) for text in (*delta.model, *delta.interface)]
     out += [Change("~", c.after.op, c.after.name, "; ".join(c.what)) for c in delta.changed]
     out += [Change("−", n.op, n.name, "") for n in delta.removed]
     out += [Change("+", n.op, n.name, _from(n, fused.get(n.name, ()))) for n in delta.added]
-    out += [Change("~", "weight", w.node, w.note or f"{_was(w.before, w.after)}max difference {number(w.max_abs, '.3g')}, {decibels(w.sqnr_db)}") for w in delta.weights]  # fmt: skip
     return out + [Change("~", "renamed", after, f"{before} in A") for before, after in delta.renamed]
 
 
@@ -51,10 +50,6 @@ def _from(node: NodeRef, sources: tuple[str, ...]) -> str:
     return (
         f"in place of {sources[0]}" + (f" and {len(sources) - 1} more" if len(sources) > 1 else "") if sources else ""
     )
-
-
-def _was(before: str, after: str) -> str:
-    return "" if before == after else f"{before} in A, "
 
 
 def change_row(change: Change, width: int) -> Line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tui.numbers import counted
+from exec.wording import counted
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.views.view import Pane
 from tui.widgets.dag import DagView

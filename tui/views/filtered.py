@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.numbers import counted
+from exec.wording import counted
 from tui.views.view import View
 from tui.widgets.filterbar import FilterBar
 

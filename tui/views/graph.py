@@ -11,6 +11,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from exec.errors import OptionError
+from exec.wording import counted
 from tui.views.drawing import DrawingPane
 from tui.views.inspector import Inspector, Seen
 from tui.views.marking import Marking
@@ -250,7 +251,7 @@ class GraphView(Marking):
         if self.lookup is None:
             return ""
         rows = [r for r in self.list.rows if r >= 0]
-        text = f"{len(rows):,} of {len(self.lookup.table):,} nodes"
+        text = f"{len(rows):,} of {counted(len(self.lookup.table), 'node')}"
         for measure, name in (("time", "the time"), ("MACs", "the MACs")):
             total = self.lookup.total(measure) if measure != "time" or self.lookup.timed else 0.0
             if total:
@@ -462,7 +463,7 @@ class GraphView(Marking):
         self.query_text = query
         self.refill(self.owb.cursor)
         if self.lookup is not None:
-            self.owb.query_one(FilterBar).figure(f"{sum(r >= 0 for r in self.list.rows):,} of {len(self.lookup.table):,} nodes")  # fmt: skip
+            self.owb.query_one(FilterBar).figure(f"{sum(r >= 0 for r in self.list.rows):,} of {counted(len(self.lookup.table), 'node')}")  # fmt: skip
 
     def do_find_next(self) -> None:
         self._hit(1)

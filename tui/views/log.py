@@ -7,10 +7,10 @@ from typing import Any
 
 from textual.app import ComposeResult
 
+from exec.wording import counted
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, section
-from tui.numbers import counted
 from tui.views.filtered import Filtered, shown_of
 from tui.views.view import Pane
 from tui.widgets.frame import Heads, Seam

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 
+from exec.wording import counted
 from tui import columns
 from tui.columns import Column
 from tui.glyphs import bar
 from tui.line import Line, Span, fit, section
-from tui.numbers import counted, gained
+from tui.numbers import gained
 from tui.theme import heat_of_share, operator_token
 from tui.views.view import Pane, View
 from tui.widgets.frame import Heads, Seam
@@ -262,7 +263,9 @@ class OverviewView(View):
             out.append(fact("peak memory", units.size(profile.peak_bytes)))
         unknown = sum(s is None for s in lookup.table.shape)
         if unknown:
-            out.append(fact("shapes", f"known for {len(lookup.table) - unknown:,} of {len(lookup.table):,} nodes"))
+            out.append(
+                fact("shapes", f"known for {len(lookup.table) - unknown:,} of {counted(len(lookup.table), 'node')}")
+            )
         return out
 
     def _port(self, port: Port, width: int) -> list[Line]:

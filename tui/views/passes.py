@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 
+from exec.wording import counted
 from passes.catalog import rules
 from passes.report import Report
 from passes.stepper import Stepper
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span
-from tui.numbers import counted, gained
+from tui.numbers import gained
 from tui.views.filtered import Filtered, shown_of
 from tui.views.rulepage import page
 from tui.views.steps import COLUMNS, StepRows, checked, now
@@ -305,9 +306,13 @@ class PassesView(Filtered):
             if not rule.places:
                 refused = self.report.refused
                 why = next((r.reason for r in refused if r.rule == rule.id), "")
-                return f"{rule.id} refuses all {rule.refused} places: {why}" if why else f"{rule.id} matches 0 places"
+                return (
+                    f"{rule.id} refuses {'its one place' if rule.refused == 1 else f'all {rule.refused:,} places'}: {why}"
+                    if why
+                    else f"{rule.id} matches 0 places"
+                )
             if rule.group == "later":
-                return f"the {rule.places} places of {rule.id} come after other rules: A applies all in their order"
+                return f"the {counted(rule.places, 'place')} of {rule.id} {'comes' if rule.places == 1 else 'come'} after other rules: A applies all in their order"
         if action_id == "change.apply-all" and not any(r.places for r in self.found):
             return "no rule is ready"
         if action_id in ("find.next", "find.previous") and (rule is None or rule.places < 2):

@@ -9,12 +9,13 @@ from typing import Any
 from textual.app import ComposeResult
 
 from exec.timing import NodeTime, Profile
+from exec.wording import counted
 from tui import columns
 from tui.columns import Column
 from tui.dialogs.measure import ENGINES, MeasureDialog, Measuring
 from tui.glyphs import bar, spark
 from tui.line import Line, Span, fit, section
-from tui.numbers import counted, signed
+from tui.numbers import signed
 from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
 from tui.views.columnsets import ColumnSets
 from tui.views.filtered import Filtered, shown_of
@@ -141,7 +142,9 @@ class ProfileView(ColumnSets, Filtered):
             self.running.append(so_far / total)
         profile = self.result()
         if profile is not None and self.face:
-            found = groups(profile, _FACES[self.face], self.before() if self.both else None)
+            lookup = self.owb.bench.lookup() if self.owb.bench is not None else None
+            modules = dict(zip(lookup.table.name, lookup.table.scope, strict=True)) if lookup is not None else {}
+            found = groups(profile, _FACES[self.face], self.before() if self.both else None, modules)
             self.groups = [g for g in found if self.lets_through(g.title)]
         self._show()
 
@@ -296,7 +299,7 @@ class ProfileView(ColumnSets, Filtered):
         share = critical.length_ns / critical.total_ns if critical.total_ns else 0.0
         out: list[Line] = [
             section(" critical path"),
-            [(f" {len(critical.path):,} of {len(critical.rank):,} nodes   {units.duration(critical.length_ns)} of {units.duration(critical.total_ns)}", "fg")],
+            [(f" {len(critical.path):,} of {counted(len(critical.rank), 'node')}   {units.duration(critical.length_ns)} of {units.duration(critical.total_ns)}", "fg")],
         ]  # fmt: skip
         saves = f"{100 * share:.1f} % of the sum: running branches at once saves at most {100 * (1 - share):.1f} %"
         out += [[(" " + part, "dim")] for part in textwrap.wrap(saves, max(width - 2, 20))]

@@ -9,6 +9,7 @@ from typing import Any
 
 from textual.app import ComposeResult
 
+from exec.wording import counted
 from quantize.placement import COMPUTE
 from quantize.report import QuantizeReport, QuantizeResult
 from quantize.sensitivity import NodeSensitivity, Sensitivity
@@ -17,7 +18,7 @@ from tui.columns import Column
 from tui.dialogs.scheme import Scheme, SchemeDialog
 from tui.glyphs import bar
 from tui.line import Line, Span, fit, section
-from tui.numbers import counted, decibels, number
+from tui.numbers import decibels, number
 from tui.theme import HEAT_GLYPHS, heat_of_sqnr, operator_token
 from tui.views.steps import checked
 from tui.views.view import Pane, View

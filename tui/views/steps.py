@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from exec.wording import counted
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span, section
-from tui.numbers import counted, decibels, number, signed
+from tui.numbers import decibels, number, signed
 from tui.widgets.rows import Rows
 from workbench.bench import Bench
 from workbench.history import Step

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tui.numbers import counted
+from exec.wording import counted
 from tui.views.view import View
 from tui.widgets.rows import Rows
 from workbench.activations import save_values, values_of

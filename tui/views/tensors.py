@@ -10,10 +10,11 @@ from textual.app import ComposeResult
 from exec.errors import BenchError
 from exec.ir import Constant
 from exec.metrics import Difference
+from exec.wording import counted
 from tui import columns
 from tui.columns import Column
 from tui.line import Line
-from tui.numbers import counted, decibels, number
+from tui.numbers import decibels, number
 from tui.views import tensorrows
 from tui.views.columnsets import ColumnSets
 from tui.views.filtered import Filtered, shown_of
@@ -302,7 +303,7 @@ class TensorsView(TensorMarks, ColumnSets, Filtered):
         if self.pairs:
             both = sum(p.before is not None and p.after is not None for p in self.pairs)
             new, gone = sum(p.before is None for p in self.pairs), sum(p.after is None for p in self.pairs)
-            return f"{both:,} weights in A and B, {new:,} new, {gone:,} gone: SQNR is of B's values as the graph computes with them"
+            return f"{counted(both, 'weight')} in A and B, {new:,} new, {gone:,} gone: SQNR is of B's values as the graph computes with them"
         count = counted(len(self.all), "tensor" if self.computes else "weight")
         unknown = any(e.value_bytes is None for e in self.all)
         if unknown:

@@ -43,7 +43,7 @@ def command(
     )
     with progress_bar() as progress:
         guilty = workbench.bisect(opened, list(passes) or "default", feeds=feeds, progress=progress)
-    columns = (Column("rule", "rule"), Column("node", "at", "name"), Column("reason", "because", "name"))
+    columns = (Column("rule", "rule"), Column("node", "at", "name"), Column("reason", "because", wrap=True))
     text = f"{len(guilty)} applications change the numbers" if guilty else "no rewrite changes the numbers"
     emit(
         {"guilty": guilty},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from exec.wording import counted
 from workbench.cli.options import FORMATS, budget_options, feed_options, kernels_option, two_models
 from workbench.cli.output import emit, progress_bar, say
 
@@ -82,7 +83,8 @@ def command(
         ]
         for v in worse:
             say(f"{v.name} was {v.was:.1f} dB, is {'gone' if v.now is None else f'{v.now:.1f} dB'}")
-        say(f"{baseline}: {'does not hold' if worse else f'holds, {len(figures)} outputs are at most 1 dB worse'}")
+        holds = f"holds, {counted(len(figures), 'output')} at most 1 dB worse"
+        say(f"{baseline}: {'does not hold' if worse else holds}")
         return int(bool(worse))
     if not result.equal:
         return 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from exec.wording import counted
 from workbench.cli.options import format_options, model_argument
 from workbench.cli.output import emit, say
 
@@ -35,7 +36,7 @@ def command(model: str, output: str | None, format: str) -> int:
         Column("follows", "what follows", "name"),
     )
     rows = tuple((w.value, w.said, w.follows) for w in result.wrong)
-    caption = f"{result.written:,} values were declared, {result.unknown:,} cannot be inferred, {len(rows):,} claims of the file were wrong"
+    caption = f"{counted(result.written, 'value')} declared, {result.unknown:,} that cannot be inferred, {counted(len(rows), 'wrong claim')} in the file"
     emit(
         {"written": result.written, "unknown": result.unknown, "wrong": result.wrong},
         "infer-shapes",

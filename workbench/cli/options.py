@@ -195,10 +195,13 @@ def own_kernels_option(function: F) -> F:
     )(function)
 
 
+ENGINES = ("embedded", "onnxruntime", "reference")
+
+
 def engine_option(function: F) -> F:
     return click.option(
         "--engine",
-        type=click.Choice(["embedded", "onnxruntime", "reference"]),
+        type=click.Choice(ENGINES),
         default="embedded",
         show_default=True,
         help="What runs the model.",

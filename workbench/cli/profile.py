@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exec.wording import counted
 from workbench.cli.options import (
+    ENGINES,
     FORMATS,
     budget_options,
     engine_option,
@@ -85,6 +87,11 @@ _NAMED = 5
     metavar="FILE.json",
     help="Show a profile of onnxruntime's or trtexec's by the nodes of MODEL; nothing is run.",
 )
+@click.option(
+    "--against",
+    metavar="ENGINE|FILE.json",
+    help="Both times of each node: of another engine on the same inputs, or of a profile kept before.",
+)
 @click.option("--trace", type=click.Path(), metavar="FILE.json", help="Write a Chrome trace (Perfetto opens it).")
 @click.option("--model-explorer", type=click.Path(), metavar="FILE.json", help="Write node data for Model Explorer.")
 @click.option(
@@ -100,7 +107,7 @@ _NAMED = 5
 def command(
     model: str, inputs: str | None, dims: tuple[str, ...], seed: int, engine: str, runs: int, seconds: float | None, threads: int,
     kernels: str, fuse: bool, by: str, whole: bool, save: str | None, baseline: str | None, max_slowdown: float, trace: str | None,
-    source: str | None, model_explorer: str | None, ort_library: str | None, force: bool, wait: float, format: str,
+    source: str | None, model_explorer: str | None, ort_library: str | None, force: bool, wait: float, against: str | None, format: str,
 ) -> int:  # fmt: skip
     """Time every node of MODEL: median, share, FLOP/s, what limits it; the sum of the nodes against the wall.
 
@@ -113,11 +120,15 @@ def command(
     from workbench import feeding, slowdown
     from workbench.render import units
     from workbench.render.profiling import profile_tables
+    from workbench.scopes import modules
 
     if by == "memory" and (source or engine != "embedded"):
         raise OptionError("memory is measured in the embedded engine only", hint="leave --engine and --import away")
+    if against and by not in ("node", "op"):
+        raise OptionError(f"--by {by} with --against", hint="node and op are set side by side")
     opened = workbench.load(model)
     lost: Sequence[Lost] = ()
+    other: Profile | None = None
     if engine == "embedded" and not source:
         from workbench.runnable import runnable
 
@@ -130,11 +141,17 @@ def command(
         feeds = feeding.feeds_for(opened, inputs, dims=feeding.parse_dims(dims), seed=seed)
         for line in feeds.assumptions:
             say(line)
-        with progress_bar() as progress:
-            session = workbench.Session(
-                opened, engine, threads=threads, kernels=kernels, fuse=fuse, ort_library=ort_library
-            )
-            result = measured(session, feeds.values, runs, seconds, wait, progress)
+
+        def timed(engine: str) -> Profile:
+            with progress_bar() as progress:
+                session = workbench.Session(
+                    opened, engine, threads=threads, kernels=kernels, fuse=fuse, ort_library=ort_library
+                )
+                return measured(session, feeds.values, runs, seconds, wait, progress)
+
+        result = timed(engine)
+        if against in ENGINES:
+            other = timed(against)
         result = replace(result, notes=(*result.notes, *_not_measured(lost, whole or format != "table")))
     if trace:
         from exec.chrome_trace import chrome_trace
@@ -144,7 +161,21 @@ def command(
         from exec.model_explorer import node_data
 
         _write(model_explorer, node_data(result, opened.graph.name or "main"))
-    if by == "path":
+    if against:
+        from workbench.measured import times_in
+        from workbench.render.sidebyside import beside_table
+        from workbench.sidebyside import side_by_side
+
+        name = Path(source).name if source else result.engine
+        second = (against, other) if other is not None else (Path(against).name, times_in(against, opened))
+        pairs = side_by_side(opened, (name, result), second)
+        emit(
+            pairs,
+            "profile-pair",
+            [beside_table(pairs, by, whole=whole or format != "table")],
+            "table" if format == "github" else format,
+        )
+    elif by == "path":
         from workbench.criticalpath import critical_path
         from workbench.lookup import Lookup
         from workbench.render.profiling import path_table
@@ -153,7 +184,12 @@ def command(
         answer, table = path_table(lookup, critical_path(lookup), result, whole=whole or format != "table")
         emit(answer, "critical-path", [table], "table" if format == "github" else format)
     elif format != "github":
-        emit(result, "profile", profile_tables(result, by, whole=whole or format != "table"), format)
+        emit(
+            result,
+            "profile",
+            profile_tables(result, by, whole=whole or format != "table", modules=modules(opened.graph)),
+            format,
+        )
     if save:
         slowdown.save(save, result, force=force)
         say(f"wrote {save}")
@@ -176,7 +212,7 @@ def _not_measured(lost: Sequence[Lost], whole: bool) -> list[str]:
     """A sentence for each node that was left out; without --all only for the first ones, which the others lie behind."""
     said = [f"not measured: {n.node}: {n.reason}" for n in (lost if whole else lost[:_NAMED])]
     left = len(lost) - len(said)
-    return [*said, f"not measured: {left:,} more nodes behind them (--all names each)"] if left else said
+    return [*said, f"not measured: {counted(left, 'more node')} behind them (--all names each)"] if left else said
 
 
 def measured(

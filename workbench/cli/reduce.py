@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from exec.wording import counted
 from workbench.cli.options import (
     budget_options,
     feed_options,
@@ -50,7 +51,7 @@ def command(
     from workbench.saving import check_target
 
     if len(models) > 2:
-        raise OptionError(f"{len(models)} models", hint="one that fails, or two that differ")
+        raise OptionError(counted(len(models), "model"), hint="one that fails, or two that differ")
     check_target(output)
     opened = [workbench.load(m) for m in models]
     feeds = feeding.feeds_for(opened[0], inputs, dims=feeding.parse_dims(dims), seed=seed)

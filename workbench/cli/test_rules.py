@@ -23,7 +23,7 @@ def command(files: tuple[str, ...], format: str) -> int:
     found = report([cls for file in files for cls in rule_classes(file)])
     rows = tuple((name, "passes" if not why else "fails", why) for name, why in found.items())
     failed = sum(bool(why) for why in found.values())
-    columns = (Column("rule", "rule"), Column("verdict", ""), Column("reason", "because", "name"))
+    columns = (Column("rule", "rule"), Column("verdict", ""), Column("reason", "because", wrap=True))
     emit(
         {"rules": [{"rule": n, "reason": w} for n, w in found.items()]},
         "test-rules",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exec.budget import element_count
+from exec.wording import counted
 from workbench.lint.base import Check, Finding, Subject, at
 
 _LEAST = 16
@@ -33,5 +34,5 @@ class ConstantNodes(Check):
             _, largest = max(held, key=lambda item: item[0])
             yield self.found(
                 "model",
-                f"{len(held):,} Constant nodes, {sum(size for size, _ in held):,} elements; the largest is {largest}",
+                f"{counted(len(held), 'Constant node')}, {sum(size for size, _ in held):,} elements; the largest is {largest}",
             )

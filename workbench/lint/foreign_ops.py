@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from exec.kernels.registry import find
+from exec.wording import counted
 from workbench.lint.base import Check, Finding, Subject
 
 
@@ -31,4 +32,4 @@ class ForeignOps(Check):
         for (domain, op), count in counts.items():
             runs = find(domain, op, subject.model.opsets.get(domain, 1)) is not None
             known = "the embedded executor has a kernel" if runs else "the embedded executor has no kernel"
-            yield self.found(f"operator {domain}::{op}", f"{count:,} nodes; {known}")
+            yield self.found(f"operator {domain}::{op}", f"{counted(count, 'node')}; {known}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from exec.wording import counted
 from workbench.lint.base import Check, Finding, Subject
 
 
@@ -28,6 +29,6 @@ class Leftovers(Check):
                     self.code,
                     self.level,
                     f"rule {use.rule}",
-                    f"{use.applied:,} places, for example {first}",
+                    f"{counted(use.applied, 'place')}, for example {first}",
                     fix=use.rule,
                 )

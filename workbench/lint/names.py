@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from exec.wording import counted
 from workbench.lint.base import Check, Finding, Subject
 
 
@@ -23,7 +24,7 @@ class NodeNames(Check):
             place = f"graph {path}" if path else "file"
             names = Counter(n.name for n in graph.nodes if n.op != "Constant")
             if names[""]:
-                yield self.found(place, f"{names['']:,} nodes have no name")
+                yield self.found(place, f"{counted(names[''], 'node')} {'has' if names[''] == 1 else 'have'} no name")
             repeated = [name for name, n in names.items() if name and n > 1]
             if repeated:
                 yield self.found(place, f"{len(repeated):,} names stand for several nodes, for example {repeated[0]}")

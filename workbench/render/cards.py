@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exec.wording import counted
 from workbench.blocks import Block
 from workbench.card import FEW_NODES, Port, Summary
 from workbench.render import units
@@ -55,13 +56,21 @@ def _facts(card: Summary) -> Table:
 def _work(card: Summary) -> list[tuple[str, str]]:
     work = card.work
     if work is None:
-        why = f"beyond {FEW_NODES:,} nodes: --work counts" if card.nodes > FEW_NODES else "a weight cannot be read"
+        why = (
+            f"beyond {counted(FEW_NODES, 'node')}: --work counts"
+            if card.nodes > FEW_NODES
+            else "a weight cannot be read"
+        )
         return [("MACs", f"not counted, {why}")]
     assumed = ", ".join(f"{display_name(name)}={size}" for name, size in work.sizes.items())
-    left = f", {work.unknown_nodes} nodes of unknown size not counted" if work.unknown_nodes else ""
+    left = f", {counted(work.unknown_nodes, 'node')} of unknown size not counted" if work.unknown_nodes else ""
     if work.unknown_nodes and not work.macs:
         return [
-            ("MACs", f"not known: {work.unknown_nodes} nodes of unknown size" + (f" at {assumed}" if assumed else ""))
+            (
+                "MACs",
+                f"not known: {counted(work.unknown_nodes, 'node')} of unknown size"
+                + (f" at {assumed}" if assumed else ""),
+            )
         ]
     return [
         ("MACs", units.count(work.macs) + (f" at {assumed}" if assumed else "") + left),
@@ -73,7 +82,7 @@ def _blocks(card: Summary) -> list[tuple[str, str]]:
     def said(block: Block) -> str:
         made_of = ", ".join(f"{display_name(op)} {n}" if n > 1 else display_name(op) for op, n in block.operators[:4])
         more = ", …" if len(block.operators) > 4 else ""
-        return f"{block.times} × {block.nodes} nodes ({made_of}{more})"
+        return f"{block.times} × {counted(block.nodes, 'node')} ({made_of}{more})"
 
     return [("repeats" if k == 0 else "", said(block)) for k, block in enumerate(card.blocks)]
 

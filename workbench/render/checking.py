@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from exec.wording import counted
 from workbench import __version__
 from workbench.findings import Findings
 from workbench.lint.catalog import BY_CODE
@@ -35,7 +36,7 @@ def findings_table(result: Findings, *, whole: bool = True) -> Table:
             shown.append((code, level, f"{len(group) - most} more", "(--format csv lists all)", group[0].fix))
     rows = tuple(shown)
     counts = result.counts
-    caption = f"{counts['error']} errors, {counts['warning']} warnings, {counts['note']} notes; {len(result.clean)} checks found nothing"
+    caption = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}, {counted(counts['note'], 'note')}; {counted(len(result.clean), 'check')} found nothing"
     return Table("", columns, rows, caption)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exec.wording import counted
 from workbench.comparison import Comparison, ValueDiff
 from workbench.render import units
 from workbench.render.table import Column, Table
@@ -25,7 +26,7 @@ def comparison_tables(result: Comparison, *, whole: bool = False, judged_by: str
             if whole or len(differing) <= _MOST
             else f"; {len(differing) - _MOST} more differ (--all shows every value)"
         )
-        caption = f"{len(result.values)} values aligned, {len(differing)} differ; {result.only_before} only in A, {result.only_after} only in B{more}"
+        caption = f"{counted(len(result.values), 'value')} aligned, {len(differing)} differ; {result.only_before} only in A, {result.only_after} only in B{more}"
         tables.append(_values(tuple(rows), "values, in the order B computes them", caption))
     return tables
 
@@ -56,7 +57,7 @@ def _outputs(result: Comparison, judged_by: str) -> Table:
 def lost_words(result: Comparison) -> str:
     """The nodes that no engine runs, and the outputs behind them."""
     nodes = "; ".join(f"{n.node}, {n.reason}" for n in result.lost[:3])
-    more = f" and {len(result.lost) - 3} more nodes" if len(result.lost) > 3 else ""
+    more = f" and {counted(len(result.lost) - 3, 'more node')}" if len(result.lost) > 3 else ""
     outputs = (
         f"; the output{'s' if len(result.unreached) > 1 else ''} {', '.join(result.unreached)}"
         if result.unreached

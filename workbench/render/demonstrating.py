@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exec.wording import counted
 from workbench.demonstration import RUNS, Demonstration
 from workbench.render.table import Column, Table
 
@@ -21,7 +22,7 @@ def demonstration_tables(result: Demonstration) -> list[Table]:
         "",
         columns,
         rows,
-        f"Accuracy on {result.images} held-out images. Time of 32 images, one thread, median of {RUNS} runs.",
+        f"Accuracy on {result.images} held-out images. Time of 32 images, one thread, median of {counted(RUNS, 'run')}.",
         tuple(result.remarks),
     )
     slow = (

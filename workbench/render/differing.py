@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from exec.wording import counted
 from workbench.delta import Delta
 from workbench.render.table import Column, Table
+from workbench.render.text import display_name
+
+_NAMED = 3
+"""So many changed weights are named below the table that lists them."""
 
 
 def delta_tables(delta: Delta) -> list[Table]:
@@ -49,14 +54,23 @@ def delta_tables(delta: Delta) -> list[Table]:
         if n.op != "Constant"
     ]
     constants = [sum(n.op == "Constant" for n in nodes) for nodes in (delta.removed, delta.added)]
-    caption = f"{delta.same} nodes equal, {len(delta.renamed)} of them renamed; {len(delta.removed)} gone, {len(delta.added)} new, {len(delta.changed)} changed, {len(delta.fused)} made of several"
+    caption = f"{counted(delta.same, 'node')} equal, {len(delta.renamed)} of them renamed; {len(delta.removed)} gone, {len(delta.added)} new, {len(delta.changed)} changed, {len(delta.fused)} made of several{_weights_named(delta)}"
     if any(constants):
         caption += f"; Constant nodes are not listed: {constants[0]} gone, {constants[1]} new"
     columns_n = (
         Column("mark", ""),
         Column("op", "operator", "name"),
         Column("name", "node", "name"),
-        Column("what", "what", "name"),
+        Column("what", "what", "name", wrap=True),
     )
     tables.append(Table("", columns_n, tuple(rows_n), caption))
     return tables
+
+
+def _weights_named(delta: Delta) -> str:
+    """ "; 2 weights changed: fc1.weight, fc1.bias"."""
+    names = list(dict.fromkeys(w.after for w in delta.weights))
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"; {counted(len(names), 'weight')} changed: {', '.join(map(display_name, names[:_NAMED]))}{more}"

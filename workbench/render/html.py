@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from exec.timing import Profile
+from exec.wording import counted
 from workbench.card import Summary
 from workbench.changes import ChangeReport
 from workbench.comparison import Comparison
@@ -59,7 +60,7 @@ def _verdict(report: ChangeReport) -> str:
     word = "faster" if change < 0 else "slower"
     return (
         f"{agree} {comparison.tolerance:.0e} of their range. B is {abs(change):.1%} {word} than A in {_text(report.engine)} "
-        f"({units.duration(b.wall_ns)} against {units.duration(a.wall_ns)}, {a.threads} thread, median of {a.runs} runs{'' if a.noise.quiet and b.noise.quiet else '; the machine was busy'})."
+        f"({units.duration(b.wall_ns)} against {units.duration(a.wall_ns)}, {a.threads} thread, median of {counted(a.runs, 'run')}{'' if a.noise.quiet and b.noise.quiet else '; the machine was busy'})."
     ).replace("%", " %")
 
 
@@ -141,7 +142,7 @@ def _plot(result: Comparison) -> str:
         f'<line x1="40" x2="{width - 10}" y1="{y}" y2="{y}" stroke="var(--line)"/><text x="0" y="{y + 4}">{db} dB</text>'
         for db in (100, 50, 0) for y in [10 + (100 - db) / 100 * (height - 30)]
     )  # fmt: skip
-    caption = f'<text x="40" y="{height - 2}">{len(points)} values in the order B computes them</text>'
+    caption = f'<text x="40" y="{height - 2}">{counted(len(points), "value")} in the order B computes them</text>'
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="agreement along the model">{lines}<polyline fill="none" stroke="var(--b)" stroke-width="1.5" points="{path}"/>{caption}</svg>'
 
 
@@ -159,7 +160,7 @@ def _slowest(profile: Profile, slot: str, css: str) -> str:
 
 def _changes(report: ChangeReport) -> str:
     delta = report.delta
-    facts = f"<p>{delta.same:,} nodes the same, {len(delta.added):,} new, {len(delta.removed):,} gone, {len(delta.changed):,} changed, {len(delta.weights):,} weights differ.</p>"
+    facts = f"<p>{counted(delta.same, 'node')} the same, {len(delta.added):,} new, {len(delta.removed):,} gone, {len(delta.changed):,} changed, {counted(len(delta.weights), 'other weight')}.</p>"
     notes = "".join(f"<li>{_text(line)}</li>" for line in (*delta.interface, *delta.model))
     fused = (
         _table(

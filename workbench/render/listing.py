@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exec.errors import OptionError, nearest
+from exec.wording import counted
 from workbench.nodes import NodeTable
 from workbench.render.table import Column, Table
 from workbench.tensors import TensorRow, TensorStats
@@ -51,7 +52,7 @@ def node_rows_table(table: NodeTable, rows: Sequence[int], found: int, wanted: S
         tuple(cell(r, row, c.key) for c in columns) for r, row in zip(rows, node_rows(table, rows), strict=True)
     )
     left = f"; {found - len(rows):,} more not shown" if found > len(rows) else ""
-    return Table("", columns, data, f"{found:,} of {len(table):,} nodes{left}")
+    return Table("", columns, data, f"{found:,} of {counted(len(table), 'node')}{left}")
 
 
 def tensor_table(rows: Sequence[TensorRow], stats: Sequence[TensorStats | None], found: int, total: int) -> Table:
@@ -76,5 +77,8 @@ def tensor_table(rows: Sequence[TensorRow], stats: Sequence[TensorStats | None],
             for row, s in zip(data, stats, strict=True)
         ]
     return Table(
-        "", columns, tuple(data), f"{found:,} of {total:,} weights, {sum(r.weight_bytes for r in rows):,} bytes shown"
+        "",
+        columns,
+        tuple(data),
+        f"{found:,} of {counted(total, 'weight')}, {sum(r.weight_bytes for r in rows):,} bytes shown",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from exec.wording import counted
 from passes.report import Census, Report, Verification
 from workbench.render import units
 from workbench.render.table import Column, Table
@@ -20,7 +21,7 @@ def report_tables(report: Report) -> list[Table]:
     if report.refused:
         tables.append(_refusals(report))
     if report.undone:
-        columns = (Column("rule", "undone"), Column("node", "node", "name"), Column("reason", "because", "name"))
+        columns = (Column("rule", "undone"), Column("node", "node", "name"), Column("reason", "because", wrap=True))
         tables.append(Table("", columns, tuple((u.rule, u.node, u.reason) for u in report.undone)))
     return [*tables, _before_after(report)]
 
@@ -36,7 +37,7 @@ def rules_table(report: Report) -> Table:
     used = [u for u in report.rules if u.applied or u.refused]
     silent = len(report.rules) - len(used)
     rows = tuple((u.rule, u.applied, u.refused, round(u.seconds * 1e3, 1)) for u in used)
-    return Table("", columns, rows, f"{silent} more rules found nothing")
+    return Table("", columns, rows, f"{counted(silent, 'more rule')} found nothing")
 
 
 def _refusals(report: Report) -> Table:
@@ -51,7 +52,7 @@ def _refusals(report: Report) -> Table:
         Column("rule", "not done"),
         Column("places", "places", "count"),
         Column("node", "for example", "name"),
-        Column("reason", "because", "name"),
+        Column("reason", "because", wrap=True),
     )
     return Table("", columns, tuple((key[0], n, *example[key]) for key, n in grouped.most_common()))
 
@@ -83,13 +84,13 @@ def sizes_table(
 
 
 def _before_after(report: Report) -> Table:
-    notes = f"{len(report.vanished)} value names are gone." if report.vanished else ""
+    notes = f"{counted(len(report.vanished), 'value name')} gone." if report.vanished else ""
     if report.taken:
-        notes += f" {report.taken:,} initializers that were listed as inputs were taken as weights (`--overridable keep` leaves them)."
+        notes += f" {counted(report.taken, 'initializer')} listed as {'an input' if report.taken == 1 else 'inputs'} taken as {'a weight' if report.taken == 1 else 'weights'} (`--overridable keep` leaves {'it' if report.taken == 1 else 'them'})."
     if report.overridable:
         notes += (
-            f" {report.overridable:,} initializers are also inputs (as before IR version 4), so a caller may override them and they are not folded:"
-            " `owb edit inputs-to-weights` makes them weights."
+            f" {counted(report.overridable, 'initializer')} also listed as {'an input' if report.overridable == 1 else 'inputs'} (as before IR version 4), which a caller may override, so not folded:"
+            f" `owb edit inputs-to-weights` makes {'it a weight' if report.overridable == 1 else 'them weights'}."
         )
     caption = f"{verified(report.verification)} {report.seconds:.2f} s. {notes}".rstrip()
     return sizes_table(report.before, report.after, report.opset, caption=caption)
@@ -113,7 +114,7 @@ def verified(check: Verification) -> str:
     runs = f"{check.runs} {'run' if check.runs == 1 else 'runs'}"
     if check.scope == "regions":
         return f"Verified {check.regions} of {check.of} changed regions ({check.reason}), worst difference {check.worst:.1e} of the range."
-    beside = f" and in {check.regions} of {check.of} places by themselves" if check.regions else ""
+    beside = f" and in {check.regions} of {counted(check.of, 'place')} by themselves" if check.regions else ""
     held = f", {check.tolerance:.0e} allowed."
     if check.worst > check.tolerance:
         held = f": more than {check.tolerance:.0e}, but the original itself moves as far when its inputs are rounded."

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from exec.timing import NodeTime, Profile
+from exec.wording import counted
 from workbench.criticalpath import saved_by
 from workbench.render import units
 from workbench.render.github import annotation
 from workbench.render.table import Column, Table
-from workbench.scopes import scope_of
 from workbench.slowdown import Slowdown
+from workbench.timescopes import time_scopes
 
 if TYPE_CHECKING:
     from workbench.criticalpath import Critical
@@ -21,14 +22,19 @@ if TYPE_CHECKING:
 _MOST = 25
 
 
-def profile_tables(result: Profile, by: str = "node", *, whole: bool = False) -> list[Table]:
-    """Time by node, operator or scope, slowest first."""
+def profile_tables(
+    result: Profile, by: str = "node", *, whole: bool = False, modules: Mapping[str, str] | None = None
+) -> list[Table]:
+    """Time by node, operator or scope, slowest first.
+
+    modules  node name → module, as an exporter recorded it
+    """
     if by == "memory":
         return [memory_table(result, whole=whole)]
     if by == "op":
-        return [_grouped(result, "operator", lambda n: n.op)]
+        return [_grouped(result, "operator", [n.op for n in result.nodes])]
     if by == "scope":
-        return [_grouped(result, "scope", lambda n: scope_of(n.name, n.op) or "/")]
+        return [_grouped(result, "scope", *time_scopes(result.nodes, modules, whole=whole))]
     return [_nodes(result, whole)]
 
 
@@ -51,7 +57,7 @@ def _nodes(result: Profile, whole: bool) -> Table:
              None if rate is None else round(rate, 1), n.roofline, n.kernel + ("*" if n.shared else "")),
         )  # fmt: skip
     left = (
-        f"{len(ordered) - len(shown)} more nodes, {units.percent(1 - running / total)} of the time (--all lists them). "
+        f"{counted(len(ordered) - len(shown), 'more node')}, {units.percent(1 - running / total)} of the time (--all lists them). "
         if len(shown) < len(ordered)
         else ""
     )
@@ -79,7 +85,7 @@ def path_table(
     left = f" {len(ordered) - len(shown):,} more on it (--all lists them)." if len(ordered) > len(shown) else ""
     beside = f" {len(spare):,} timed nodes beside it could take {units.duration(spare[0])} to {units.duration(spare[-1])} longer each." if spare else ""  # fmt: skip
     caption = (
-        f"The longest path, if every branch could run at once: {len(critical.path):,} of {len(critical.slack_ns):,} nodes, "
+        f"The longest path, if every branch could run at once: {len(critical.path):,} of {counted(len(critical.slack_ns), 'node')}, "
         f"{units.duration(critical.length_ns)} of {units.duration(critical.total_ns)}.{left}{beside}"
     )
     answer = {
@@ -105,7 +111,7 @@ def memory_table(result: Profile, *, whole: bool = False) -> Table:
         (k, n.name or f"{n.op}#{n.index}", n.op, n.live_bytes, "█" * round(20 * n.live_bytes / highest))
         for k, n in chosen
     )
-    left = f"{len(known) - len(rows):,} steps with less (--all lists them). " if len(rows) < len(known) else ""
+    left = f"{counted(len(known) - len(rows), 'step')} with less (--all lists them). " if len(rows) < len(known) else ""
     return Table("", columns, rows, f"{left}In all: {_memory(result)}.", _notes(result))
 
 
@@ -114,11 +120,10 @@ def _notes(result: Profile) -> tuple[str, ...]:
     return tuple(note for note in result.notes if note != result.noise.reason)
 
 
-def _grouped(result: Profile, title: str, key: object) -> Table:
+def _grouped(result: Profile, title: str, keys: Sequence[str], how: str = "") -> Table:
     groups: dict[str, list[NodeTime]] = defaultdict(list)
-    assert callable(key)
-    for node in result.nodes:
-        groups[key(node)].append(node)
+    for key, node in zip(keys, result.nodes, strict=True):
+        groups[key].append(node)
     total = sum(n.median_ns for n in result.nodes) or 1
     columns = (
         Column(title, title, "name"),
@@ -131,7 +136,9 @@ def _grouped(result: Profile, title: str, key: object) -> Table:
         (name, len(ns), (t := sum(n.median_ns for n in ns)), t / total, sum(n.macs or 0 for n in ns))
         for name, ns in groups.items()
     ]
-    return Table("", columns, tuple(sorted(rows, key=lambda r: -r[2])), verdict(result), _notes(result))
+    return Table(
+        "", columns, tuple(sorted(rows, key=lambda r: -r[2])), f"{how} {verdict(result)}".lstrip(), _notes(result)
+    )
 
 
 def verdict(result: Profile) -> str:
@@ -139,7 +146,7 @@ def verdict(result: Profile) -> str:
     noise = "" if result.noise.quiet else f" The machine was busy: {result.noise.reason}."
     threads = f", {result.threads} {'thread' if result.threads == 1 else 'threads'}" if result.threads else ""
     return (
-        f"Sum of nodes {units.duration(result.sum_ns)}, wall {units.duration(result.wall_ns)}, median of {result.runs} runs in {result.engine} "
+        f"Sum of nodes {units.duration(result.sum_ns)}, wall {units.duration(result.wall_ns)}, median of {counted(result.runs, 'run')} in {result.engine} "
         f"({result.kernels}{threads}); {_memory(result)}.{noise}"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from exec.wording import counted
 from quantize.calibration import CalibrationReport
 from quantize.findings import Finding
 from quantize.probing import TensorSensitivity
@@ -43,7 +44,7 @@ def quantize_tables(report: QuantizeReport) -> list[Table]:
 
 def sensitivity_tables(found: Sensitivity) -> list[Table]:
     """Values and nodes by what each costs, the most harmful first."""
-    caption = f"the preset's nodes together: {found.all_db:.1f} dB, {found.samples} samples of {found.data}. {found.seconds:.1f} s."
+    caption = f"the preset's nodes together: {found.all_db:.1f} dB, {counted(found.samples, 'sample')} of {found.data}. {found.seconds:.1f} s."
     columns = (
         Column("name", "node", "name"), Column("op", "op", spare=1), Column("sqnr_db", "alone in 8 bits", "db"), Column("macs", "MACs", "count", spare=2),
         Column("intensity", "MACs per element", "number", spare=3), Column("is_default", "preset"),
@@ -107,7 +108,7 @@ def _worst(report: QuantizeReport) -> Table:
 def calibration_tables(found: CalibrationReport) -> list[Table]:
     """What was remarked, and every range with its histogram."""
     values = _values(found.tensors, "value")
-    caption = f"{len(found.tensors)} values, {found.samples} samples of {found.data}, {found.method}, {found.preset}. {found.seconds:.1f} s."
+    caption = f"{counted(len(found.tensors), 'value')}, {counted(found.samples, 'sample')} of {found.data}, {found.method}, {found.preset}. {found.seconds:.1f} s."
     table = Table("", values.columns, values.rows, caption)
     return [_findings(found.findings), table] if found.findings else [table]
 
@@ -141,9 +142,7 @@ def _times(found: Timing) -> Table:
     )
     conversions = sum(n.after_ns or 0 for n in found.nodes if n.op in _CONVERSIONS)
     rest = len(found.nodes) - len(rows)
-    caption = (
-        f"{found.engine}, one thread. {rest} more nodes in --json; conversions take {units.duration(conversions)}."
-    )
+    caption = f"{found.engine}, one thread. {counted(rest, 'more node')} in --json; conversions take {units.duration(conversions)}."
     return Table("", columns, rows, caption)
 
 

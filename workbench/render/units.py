@@ -32,14 +32,15 @@ def size(value_bytes: float | None) -> str:
 
 
 def duration(value_ns: float | None) -> str:
-    """Nanoseconds → "0.663 ms", "12.3 µs", "1.20 s"."""
+    """Nanoseconds → "0.663 ms", "12.3 µs", "1.20 s"; a difference may be "−4.8 µs"."""
     if value_ns is None or math.isnan(value_ns):
         return DASH
-    if abs(value_ns) < 100_000:
-        return f"{value_ns / 1e3:.3g} µs"
-    if abs(value_ns) < 1e9:
-        return f"{value_ns / 1e6:.3g} ms"
-    return f"{value_ns / 1e9:.3g} s"
+    sign, size_ns = "−" if value_ns < 0 else "", abs(value_ns)
+    if size_ns < 100_000:
+        return f"{sign}{size_ns / 1e3:.3g} µs"
+    if size_ns < 1e9:
+        return f"{sign}{size_ns / 1e6:.3g} ms"
+    return f"{sign}{size_ns / 1e9:.3g} s"
 
 
 def percent(share: float | None) -> str:
