@@ -119,6 +119,7 @@ CLEAN: tuple[Listed, ...] = (
     Listed("fuse-concat-of-split", "fuse.concat_of_split.FuseConcatOfSplit", "Concat"),
     Listed("fuse-concat-constants", "fuse.concat_constants.FuseConcatConstants", "Concat"),
     Listed("fuse-gather-unsqueeze", "fuse.gather_unsqueeze.FuseGatherUnsqueeze", "Unsqueeze", "Gather"),
+    Listed("replace-split-to-sequence", "fuse.split_sequence.ReplaceSplitToSequence", "SplitToSequence"),
     Listed("fuse-sequence", "fuse.sequence.FuseSequence", "SequenceAt ConcatFromSequence"),
     Listed("fuse-reshaped-transpose", "fuse.reshaped_transpose.FuseReshapedTranspose", "Reshape", "Transpose"),
     Listed("remove-dead-code", "tidy.dead_code.RemoveDeadCode", ""),
