@@ -205,6 +205,17 @@ def grid_sample_mode(node: Node, region: Region) -> Patch | str | None:
     return patch
 
 
+@downward("DFT", below=20)
+def dft_axis_to_attribute(node: Node, region: Region) -> Patch | str | None:
+    axis = region.ints(node, 2) if region.has(node, 2) else [-2]
+    rank = region.rank(node.inputs[0])
+    if axis is None or rank is None:
+        return "its axis is computed, or the rank of its input is not known"
+    patch = replacement(node, region)
+    patch.add("DFT", list(node.inputs[:2]), {**node.attrs, "axis": axis[0] % rank}, out=node.outputs[0])
+    return patch
+
+
 @downward("HardSwish", below=14)
 def hard_swish(node: Node, region: Region) -> Patch | str | None:
     patch = replacement(node, region)

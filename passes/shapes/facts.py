@@ -16,12 +16,12 @@ from exec.arrays import Array
 from exec.ir import Constant, Graph, Model, Node, Variable, constant_value
 from exec.program import function_key
 from passes.dims import Dim, fresh, symbol
-from passes.shapes import control, elementwise, generator, movement, nn, reduction, values
+from passes.shapes import control, elementwise, generator, movement, nn, reduction, signal, values
 from passes.shapes.registry import VALUE_LIMIT, Call, Fact, objects, shapes
 from passes.shapes.registry import values as value_functions
 from passes.shapes.types import dtypes
 
-FAMILIES = (control, elementwise, generator, movement, nn, reduction, values)
+FAMILIES = (control, elementwise, generator, movement, nn, reduction, signal, values)
 """Imported for what they register."""
 
 UNKNOWN = Fact()

@@ -50,7 +50,7 @@ def _kernel(call: Call, weight: int) -> list[int] | None:
     return [d for d in shape[2:] if isinstance(d, int)]
 
 
-@shape_of("Conv", "ConvInteger")
+@shape_of("Conv", "ConvInteger", "DeformConv")
 def conv(call: Call) -> Shapes:
     return _conv(call, 1)
 

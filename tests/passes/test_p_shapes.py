@@ -91,6 +91,18 @@ def test_a_shape_chain_with_two_open_sizes_is_followed() -> None:
     assert found["y"].shape == (N, M, 3, 4)
 
 
+def test_a_spectrum_has_the_lengths_that_its_transform_says() -> None:
+    found = facts(
+        """ g (float[N,100,1] x, float[N,M] s) => (float[A,B,2] c) <int64 n = {64}, int64 step = {10}, float[40] w> {
+            a = DFT <axis = 1> (x)  b = DFT <axis = 1, onesided = 1> (x, n)  c = STFT (s, step, w) } """
+    )
+    assert found["a"].shape == (N, 100, 2)
+    assert found["b"].shape == (N, 33, 2)
+    assert found["c"].shape == (N, floordiv(M, 10) + -3, 21, 2)
+    newer = facts("g (float[N,100,8,2] x) => (float[A,B,C,2] b) <int64 k = {1}> { a = DFT (x, , k)  b = DFT (x) }", 20)
+    assert newer["a"].shape == newer["b"].shape == (N, 100, 8, 2)
+
+
 def test_sizes_cast_to_float_and_back_stay_known() -> None:
     found = facts(
         """ g (float[1,3,H,8] x) => (int64[1] y) <int64 i = {3}, float two = {2}, int64[1] z = {0}> {
