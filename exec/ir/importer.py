@@ -359,15 +359,22 @@ class Importer:
         inputs, outputs = links(node, "outputs"), links(node, "inputs")
         _set(node, "inputs", inputs)
         _set(node, "outputs", outputs)
-        local, sources, append = scope.names, scope.sources, list.append
+        # A list that is extended takes room for what it gets, one that is appended to for four: 6 MB of 100,000 nodes.
+        local, sources, append, extend, this = scope.names, scope.sources, list.append, list.extend, (node,)
+        read: list[Any] = []
         for name in proto.input:
             tensor = local.get(name)
             if tensor is None:
                 tensor = self._value(name, scope)
             elif not tensor.inputs and name not in sources:
                 scope.late = True
-            append(inputs, tensor)
-            append(tensor.outputs, node)
+            append(read, tensor)
+            readers = tensor.outputs
+            if readers:
+                append(readers, node)
+            else:
+                extend(readers, this)
+        extend(inputs, read)
         # Before the outputs are linked: a subgraph that reads them is a cycle, and seen as reading what is not there yet.
         attrs: dict[str, Any] = {}
         for item in proto.attribute:
@@ -379,8 +386,8 @@ class Importer:
         _set(node, "attrs", attrs)
         for name in proto.output:
             tensor = local[name] if name else make_variable("")
-            append(outputs, tensor)
-            append(tensor.inputs, node)
+            extend(outputs, (tensor,))
+            extend(tensor.inputs, this)
         if proto.overload:
             _set(node, "overload", text(proto.overload))
         return node
