@@ -120,8 +120,10 @@ class Histogram(Observer):
         while top > self.reach:
             self._double()
         half = np.float32(BINS / 2)
+        # the inverse of a reach near the smallest numbers is beyond float32
+        scale = np.float32(half / self.reach) if self.reach > BINS * TINY else np.float64(half) / self.reach
         for first in range(0, flat.size, PART):
-            wide = flat[first : first + PART] * np.float32(half / self.reach)
+            wide: Array = flat[first : first + PART] * scale
             wide += half
             place = wide.astype(np.intp)
             np.minimum(place, BINS - 1, out=place)

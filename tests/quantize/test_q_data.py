@@ -13,7 +13,7 @@ from onnx import numpy_helper, parser
 from exec.errors import FeedError, OptionError, QuantizationError
 from quantize.calibration import calibration
 from quantize.images import Images
-from quantize.observers import Entropy
+from quantize.observers import METHODS, Entropy, observer
 from quantize.ranges import load_ranges, save_ranges, write_ranges
 from quantize.samples import samples_of
 from quantize.spans import COSTLY_DB
@@ -255,3 +255,14 @@ def test_ranges_for_some_values_leave_the_others_to_the_samples() -> None:
     report = quantize(model, preset="full", ranges={"x": (-3.0, 3.0)}).report
     assert report.data.startswith("ranges given by the caller, 1 more measured on 16 generated")
     assert report.of("Q001")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("top", [1e-44, 2e-38, 1e-36, 1e-34, 1.0])
+def test_values_as_small_as_float32_has_them_get_a_range(method: str, top: float) -> None:
+    watcher = observer(method)
+    for _ in range(3):
+        watcher.see((f32(1000).clip(-3, 3) / 3 * top).astype(np.float32))
+    low, high = watcher.range()
+    assert -top * 1.001 <= low <= 0 <= high <= top * 1.001
+    assert watcher.seen.elements == 3000
