@@ -97,6 +97,8 @@ CNN: tuple[Shot, ...] = (
     Shot("quantize-options", ("5", "r")),
     Shot("tensors-ab", (*INT8, "b", "3", "j")),
     Shot("compare-int8", (*INT8, "7", "r")),
+    Shot("graph-error", (*INT8, "7", "r", "2", "c", "c", "c", "c", "j")),
+    Shot("graph-error-drawing", (*INT8, "7", "r", "2", "c", "c", "c", "c", "t")),
 )
 C2F: tuple[Shot, ...] = (Shot("c2f", ("6", "r", "2", "t", "j", "j")),)
 HEAVY: tuple[Shot, ...] = (Shot("working", ("6", "r"), wait=False), Shot("stopped", ("6", "r", "ctrl+c")))

@@ -48,8 +48,12 @@ def groups_of(
     return chained(lookup.table, rows, apart)
 
 
-def picture(lookup: Lookup, groups: Sequence[Group], scope: str, measure: str, heat: Callable[[float | None], str], critical: Critical | None = None) -> Picture:  # fmt: skip
-    """Lay the boxes out; `heat` gives the glyph of a share."""
+Said = Callable[[Sequence[int]], tuple[str, str]]
+"""Of the rows of a box: what stands at its right, above and below."""
+
+
+def picture(lookup: Lookup, groups: Sequence[Group], scope: str, measure: str, heat: Callable[[float | None], str], critical: Critical | None = None, said: Said | None = None) -> Picture:  # fmt: skip
+    """Lay the boxes out; `heat` gives the glyph of a share, `said` what stands in a box in place of a measure of the table."""
     table = lookup.table
     of = {id(table.node[r]): k for k, g in enumerate(groups) for r in g.rows}
     edges: dict[tuple[int, int], None] = {}
@@ -62,17 +66,21 @@ def picture(lookup: Lookup, groups: Sequence[Group], scope: str, measure: str, h
                         edges.setdefault((k, to))
     path = set(critical.path) if critical is not None else set()
     heavy = {k for k, g in enumerate(groups) if not path.isdisjoint(g.rows)}
-    boxes = [_box(lookup, g, scope, measure, heat) for g in groups]
+    boxes = [_box(lookup, g, scope, measure, heat, said) for g in groups]
     return Picture(tuple(groups), draw(boxes, tuple(edges), heavy))
 
 
-def _box(lookup: Lookup, group: Group, scope: str, measure: str, heat: Callable[[float | None], str]) -> Box:
+def _box(lookup: Lookup, group: Group, scope: str, measure: str, heat: Callable[[float | None], str], said: Said | None) -> Box:  # fmt: skip
     table, last = lookup.table, group.rows[-1]
     title = display_name(title_of(table, group), 34)
     name = display_name(_short(table.label(group.rows[0]), scope), 18) if group.kind != "scope" else counted(len(group.rows), "node")  # fmt: skip
     shape = display_name(lookup.symbols.shape(table.shape[last]), 24)
     first, second = [title, name], [shape]
-    if measure == "dtype":
+    if said is not None:
+        above, below = said(group.rows)
+        first += [above] if above else []
+        second += [below] if below else []
+    elif measure == "dtype":
         second.append(table.dtype[last])
     elif measure != "none":
         values = [v for r in group.rows if (v := lookup.column(measure)[r]) is not None]

@@ -67,10 +67,11 @@ class DrawingPane:
             view.owb.say(f"{counted(len(groups), 'box')} are too many to draw: enter a scope in the tree, filter with /, or + draws around the cursor", "warn")  # fmt: skip
             return
         measure = view.list.measure
+        said = view.list.error_words if measure == "error" else None
         critical = view.owb.bench.results.paths.get(id(lookup.profile)) if lookup.timed and view.owb.bench else None
 
         def work(progress: Any, cancel: Any) -> tuple[Any, Picture]:
-            return lookup, picture(lookup, groups, view.scope, measure, _heat, critical)
+            return lookup, picture(lookup, groups, view.scope, measure, _heat, critical, said)
 
         view.owb.bridge.run("drawing", "drawing the graph", work, self._drawn, quiet=True)
 
@@ -94,10 +95,7 @@ class DrawingPane:
         """The column at the right: the heat of every box, and the boxes that hold marked nodes."""
         lookup, view = self.view.lookup, self.view
         assert lookup is not None
-        measure = view.list.measure
-        total = lookup.total(measure) if measure not in ("none", "dtype") and (measure != "time" or lookup.timed) else 0.0  # fmt: skip
-        column = lookup.column(measure) if total else ()
-        heats = [heat_of_share(sum(column[r] or 0 for r in g.rows) / total) if total else None for g in found.groups]
+        heats = [view.list.heat(g.rows) for g in found.groups]
         marks = frozenset(self.marked())
         boxes = frozenset(k for k, g in enumerate(found.groups) if not marks.isdisjoint(g.rows))
         view.query_one(MiniMap).show(heats, boxes)
@@ -118,7 +116,7 @@ class DrawingPane:
             name = f"within {self.hops} of {display_name(lookup.table.label(self.centre), 30)}"
         detail = f"{counted(nodes, 'node')} in {counted(len(found.groups), 'box')}"
         measure = view.list.measure
-        if measure not in ("none", "dtype") and view.scope and lookup.total(measure):
+        if measure not in ("none", "dtype", "error") and view.scope and lookup.total(measure):
             share = lookup.scope_totals(measure).get(view.scope, 0.0) / lookup.total(measure)
             detail += f" · {units.percent(share)} of {measure}"
         view.query_one("#nodes", Pane).rule.name_pane(name, detail)

@@ -24,6 +24,7 @@ from tui.widgets.frame import Heads, Seam
 from tui.widgets.minimap import MiniMap
 from tui.widgets.rows import Rows
 from workbench.lookup import Lookup
+from workbench.nodeerrors import node_errors
 from workbench.nodes import NodeId
 from workbench.query import parse
 from workbench.render import units
@@ -119,6 +120,11 @@ class GraphView(Marking):
         self.lookup = self.list.lookup = lookup
         kept = self.owb.cursor or self._first()
         self.list.before = self.list.lineup = None
+        slot, compared = (
+            "A" if bench.shown == "A" else "B",
+            bench.results.comparisons.get((bench.key("A"), bench.key("B"))),
+        )
+        self.list.errors = node_errors(lookup, compared, slot)
         if self.list.measure == "MACs" and lookup.timed:
             self.list.measure, self.list.sort = "time", self.list.sort
         self._fill_scopes()
@@ -491,13 +497,11 @@ class GraphView(Marking):
         self.refill(self.owb.cursor)
 
     def do_measure_next(self) -> None:
-        at = MEASURES.index(self.list.measure)
-        self.list.measure = MEASURES[(at + 1) % len(MEASURES)]
-        if self.list.measure == "time" and (self.lookup is None or not self.lookup.timed):
-            self.list.measure = MEASURES[(at + 2) % len(MEASURES)]
-            self.owb.say(f"overlay {self.list.measure}; time needs a profile: 6 r")
-        else:
-            self.owb.say(f"overlay {self.list.measure}")
+        at, left = MEASURES.index(self.list.measure), ""
+        while why := self.list.lacks(MEASURES[(at := at + 1) % len(MEASURES)]):
+            left += f"; {why}"
+        self.list.measure = MEASURES[at % len(MEASURES)]
+        self.owb.say(f"overlay {self.list.measure}{left}")
         self._fill_scopes()
         self.refill(self.owb.cursor)
 

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tui import columns
 from tui.columns import Column
 from tui.line import Line, Span, fit
-from tui.theme import HEAT_GLYPHS, heat_of_share, operator_token
+from tui.numbers import decibels, number
+from tui.theme import HEAT_GLYPHS, heat_of_share, heat_of_sqnr, operator_token
 from tui.widgets.rows import Rows
 from workbench.drawing.rails import NODE, rails
 from workbench.lineup import Lineup
 from workbench.lookup import Lookup
+from workbench.nodeerrors import NodeError
 from workbench.nodes import NodeId
 from workbench.render import units
 from workbench.render.text import display_name
 
 SORTS = ("order", "time", "MACs", "bytes", "params", "operator")
-MEASURES = ("none", "time", "MACs", "bytes", "params", "dtype")
+MEASURES = ("none", "time", "MACs", "bytes", "params", "dtype", "error")
 SIGNS = {"+": "diff.add", "−": "diff.drop", "~": "diff.edit", "=": "dim"}
-_HEADS = {"time": "", "MACs": "MACs", "bytes": "bytes", "params": "params", "dtype": "dtype", "none": ""}
+_HEADS = {
+    "time": "",
+    "MACs": "MACs",
+    "bytes": "bytes",
+    "params": "params",
+    "dtype": "dtype",
+    "error": "SQNR",
+    "none": "",
+}
 
 
 class NodeList(Rows):
@@ -33,6 +44,7 @@ class NodeList(Rows):
         self.rows: list[int] = []
         self.place: dict[int, int] | None = {}  # None where each row stands at its own number
         self.sort, self.reverse, self.measure = "order", False, "MACs"
+        self.errors: dict[int, NodeError] = {}
         self.scope = ""
         self.ghosts = True
         self.marks: set[NodeId] = set()
@@ -107,6 +119,9 @@ class NodeList(Rows):
             widest = max(map(len, self.wires), default=1)
             return (Column("", widest), Column("operator", 12), Column("name", 0, keep="end"), Column("output", 14, right=True, rank=2), Column("", 1), Column("", 1))  # fmt: skip
         sign = (Column("", 1),) if self.lineup is not None else ()
+        if self.measure == "error":
+            figures = (Column("max diff", 9, right=True, rank=4), Column("SQNR", 9, right=True, rank=1))
+            return (*sign, Column("operator", 12), Column("name", 0, keep="end"), Column("output", 14, right=True, rank=2), *figures, Column("", 1), Column("", 1))  # fmt: skip
         unit, _, _ = self._unit()
         name = (Column("operator", 12), Column("name", 0, keep="end"), Column("output", 14, right=True, rank=2))
         if self.lineup is not None:
@@ -140,7 +155,10 @@ class NodeList(Rows):
             return columns.row(
                 self.columns(), [self._wire(row, cells[0][1]), *cells, self._heat(r), self._mark(r)], width
             )
-        if self.lineup is not None:
+        if self.measure == "error":
+            sign = self.lineup.sign.get(r, "=") if self.lineup is not None else ""
+            cells = [*([(sign, SIGNS[sign])] if sign else []), *cells, *self._error(r), self._heat(r), self._mark(r)]
+        elif self.lineup is not None:
             sign = self.lineup.sign.get(r, "=")
             sources = self.lineup.origin.get(r, ()) if sign != "=" else ()
             if not self._both_timed():
@@ -183,9 +201,42 @@ class NodeList(Rows):
         share = self.lookup.share(r, self.measure) if value else None
         return [*out, (text, "fg"), ("" if share is None else f"{100 * share:.1f}", "dim"), self._heat(r)]
 
+    def _error(self, r: int) -> list[Span]:
+        error = self.errors.get(r)
+        return [("", "dim"), ("–", "dim")] if error is None else [(number(error.max_abs, ".2g"), "dim"), (decibels(error.sqnr_db), "fg")]  # fmt: skip
+
+    def error_words(self, rows: Sequence[int]) -> tuple[str, str]:
+        """For a box: the worst error of its rows with its glyph, and the largest difference."""
+        known = [self.errors[r] for r in rows if r in self.errors]
+        if not known:
+            return "", ""
+        worst = min(known, key=lambda e: e.sqnr_db)
+        return (
+            f"{HEAT_GLYPHS[heat_of_sqnr(worst.sqnr_db) or 0]} {decibels(worst.sqnr_db)}",
+            f"max {number(max(e.max_abs for e in known), '.2g')}",
+        )
+
+    def heat(self, rows: Sequence[int]) -> int | None:
+        """The step of some rows together: their share of the measure, or the worst of their errors."""
+        if self.lookup is None or self.measure in ("none", "dtype"):
+            return None
+        if self.measure == "error":
+            return heat_of_sqnr(min((self.errors[r].sqnr_db for r in rows if r in self.errors), default=None))
+        total, column = self.lookup.total(self.measure), self.lookup.column(self.measure)
+        return heat_of_share(sum(column[r] or 0 for r in rows) / total) if total else None
+
+    def lacks(self, measure: str) -> str:
+        """What a measure waits for, "" where it is there."""
+        if measure == "time" and (self.lookup is None or not self.lookup.timed):
+            return "time needs a profile: 6 r"
+        return "error needs a comparison: 7 r" if measure == "error" and not self.errors else ""
+
     def _heat(self, r: int) -> Span:
-        """The glyph of the row's share of the measure."""
+        """The glyph of the row's share of the measure, or of its error."""
         assert self.lookup is not None
+        if self.measure == "error":
+            heat = self.heat([r])
+            return ("", "line") if heat is None else (HEAT_GLYPHS[heat], f"heat.{heat}")
         if self.measure in ("none", "dtype") or not self.lookup.column(self.measure)[r]:
             return ("", "line")
         heat = heat_of_share(self.lookup.share(r, self.measure))
