@@ -91,3 +91,21 @@ def test_values_turn_both_ways_and_the_runs_are_those_chosen(ui: Any) -> None:
         assert app.bench.last_profile("A").runs == 25
 
     ui.drive(script)
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (("6", "R", "l"), "owb profile A --engine onnxruntime --runs 12 --threads 1"),
+        (("4", "A", "enter", "7", "R", "l"), "owb compare A B --max-error 1e-06"),
+        (("5", "R", "l"), "owb sensitivity B --preset fast"),
+    ],
+)
+def test_y_copies_what_is_chosen_as_a_command_line(ui: Any, keys: tuple[str, ...], line: str) -> None:
+    async def script(pilot: Any, app: Any) -> None:
+        text = await ui.press(pilot, app, *keys, "y")
+        assert app.clipboard == line
+        assert f"copied: {line}"[:40] in text
+        assert len(app.screen_stack) == 2
+
+    ui.drive(script)

@@ -45,9 +45,9 @@ class MeasureDialog(OptionsDialog[Measuring]):
     file_label = _INPUTS
     does = "runs"
 
-    def __init__(self, given: Measuring, symbols: Sequence[str]) -> None:
+    def __init__(self, given: Measuring, symbols: Sequence[str], slot: str = "A") -> None:
         threads = tuple(sorted({1, 2, 4, 8, os.cpu_count() or 1, given.threads} - set(range((os.cpu_count() or 1) + 1, 9))))  # fmt: skip
-        known = dict(given.dims)
+        known, self.slot = dict(given.dims), slot
         options = (
             Option("engine", "engine", ENGINES),
             Option("runs", "runs", tuple(sorted({3, 6, 12, 25, 50, 100, 200, given.runs}))),
@@ -56,6 +56,11 @@ class MeasureDialog(OptionsDialog[Measuring]):
         )
         values = {**asdict(given), **{f"dim {s}": known.get(s) for s in symbols}}
         super().__init__(options, values, ("one thread compares best",), given.inputs)
+
+    def words(self, values: dict[str, Any], path: str) -> list[str]:
+        sizes = [f"{k.removeprefix('dim ')}={v}" for k, v in values.items() if k.startswith("dim ") and v is not None]
+        given = ["--engine", values["engine"], "--runs", str(values["runs"]), "--threads", str(values["threads"])]
+        return ["owb", "profile", self.slot, *given, *(w for s in sizes for w in ("--dim", s)), *(["--inputs", path] if path else [])]  # fmt: skip
 
     def result(self, values: dict[str, Any], path: str) -> Measuring:
         sizes = {k.removeprefix("dim "): v for k, v in values.items() if k.startswith("dim ") and v is not None}
@@ -76,6 +81,10 @@ class CompareDialog(OptionsDialog[Comparing]):
             return "what the change allows" if limit is None else f"{number(limit, '.0e')} of the range"
 
         super().__init__((Option("tolerance", "counts as equal", limits, show),), asdict(given), (), given.inputs)
+
+    def words(self, values: dict[str, Any], path: str) -> list[str]:
+        limit = values["tolerance"]
+        return ["owb", "compare", "A", "B", *(["--max-error", f"{limit:g}"] if limit is not None else []), *(["--inputs", path] if path else [])]  # fmt: skip
 
     def result(self, values: dict[str, Any], path: str) -> Comparing:
         return Comparing(values["tolerance"], path)

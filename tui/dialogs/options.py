@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ class OptionsDialog(Dialog[Result], Generic[Result]):
         Binding("right,l,plus,space", "turn(1)", show=False),
         Binding("left,h,minus", "turn(-1)", show=False),
         Binding("enter,r", "accept", show=False),
+        Binding("y", "copy", show=False),
         Binding("q", "leave", show=False),
     ]
     file_label = ""
@@ -58,10 +60,25 @@ class OptionsDialog(Dialog[Result], Generic[Result]):
         self.rows = Rows()
         self.entry = Field(path, placeholder=self.file_label)
         self.wrong = ""
+        if self.words(self.values, path):
+            self.hint = f"y copies as CLI   {self.hint}"
 
     def result(self, values: dict[str, Any], path: str) -> Result:
         """What the dialog returns; override."""
         raise NotImplementedError
+
+    def words(self, values: dict[str, Any], path: str) -> list[str]:
+        """What is chosen as a command line, of the state that is shown; nothing where the command line has no such run."""
+        return []
+
+    def action_copy(self) -> None:
+        words = self.words(self.values, self.entry.value.strip())
+        if not words:
+            return
+        self.command = shlex.join(words)
+        super().action_copy()
+        self.wrong = f"copied: {self.command}"
+        self.update_lines()
 
     def extra(self) -> list[Widget]:
         return [self.rows, *([self.entry] if self.file_label else [])]

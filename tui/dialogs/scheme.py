@@ -47,5 +47,10 @@ class SchemeDialog(OptionsDialog[Scheme]):
     def __init__(self, scheme: Scheme, data: str, path: str) -> None:
         super().__init__(_OPTIONS, asdict(scheme), (f"data  {data}",), path)
 
+    def words(self, values: dict[str, Any], path: str) -> list[str]:
+        chosen = Scheme(**{**values, "data": path}).options()
+        given = [w for k, v in chosen.items() for w in (f"--{k}", str(v))]
+        return ["owb", "sensitivity", "B", *given, *(["--data", path] if path else [])]
+
     def result(self, values: dict[str, Any], path: str) -> Scheme:
         return Scheme(**{**values, "data": path})

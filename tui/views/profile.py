@@ -364,7 +364,9 @@ class ProfileView(ColumnSets, Filtered):
                 self.fill()
                 self.do_run_now()
 
-        self.app.push_screen(MeasureDialog(self.options, list(dict.fromkeys(symbols))), given)
+        self.app.push_screen(
+            MeasureDialog(self.options, list(dict.fromkeys(symbols)), "A" if bench.shown == "A" else "B"), given
+        )
 
     def use_engine(self, engine: str) -> None:
         """Another engine from now on."""
