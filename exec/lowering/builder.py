@@ -17,6 +17,7 @@ from exec.arrays import Array
 from exec.lowering.buffers import Buffer, Slot, place, reshaped
 from exec.lowering.packs import Packs
 from exec.lowering.units import Unit, Units
+from exec.lowering.zeros import unsigned_zeros
 
 Step = Callable[[], Any]
 Bind = Callable[..., "Step | Sequence[Step]"]
@@ -52,6 +53,7 @@ class Builder:
         self.position = -1
         self.unit: Unit | None = None
         self.last_use = _last_uses(units)
+        self.unsigned_zeros = unsigned_zeros(units) if units.narrow else frozenset()
 
     # values
 
