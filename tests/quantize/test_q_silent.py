@@ -20,6 +20,13 @@ SHAPES = [(6,), (1, 6), (4, 6), (1,), (4, 1), (1, 1), ()]
 FACTORS = [(1.0, 0.5), (1.0, 2.0), (-1.5, 1.0), (0.25, 0.0)]
 
 
+@pytest.fixture(autouse=True)
+def _the_same_values_in_any_order() -> None:
+    """Each test draws its own values, whichever ran before it in this process."""
+    global R
+    R = np.random.default_rng(8)
+
+
 def f32(*shape: int) -> Any:
     return np.asarray(R.standard_normal(shape), np.float32)
 
