@@ -67,9 +67,10 @@ class Sizes:
         self.open = self.batch = False
         known = [f"{t.name}:{k}" for t in inputs for k in range(len(t.shape or ()))]
         known += [d for t in inputs for d in t.shape or () if isinstance(d, str) and not ANONYMOUS.match(d)]
+        known = list(dict.fromkeys(known))
         for name in given:
             if name not in known:
-                why = f"the inputs' axes are {', '.join(dict.fromkeys(known)) or 'all fixed'}"
+                why = f"the inputs' axes are {', '.join(known) or 'all fixed'}"
                 raise OptionError(f"no input has a dimension '{name}'", why=why, hint=nearest(name, known))
 
     def shape(self, tensor: Any, kind: str, roles: Roles) -> tuple[int, ...]:

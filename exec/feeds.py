@@ -60,9 +60,12 @@ def make_feeds(
     roles = {t.name: roles_of(t, functions) for t in inputs}
     first: tuple[MadeFeeds, BenchError] | None = None
     tried: set[tuple[tuple[int, ...], ...]] = set()
+    unsure: bool | None = None if check else False
     for preset in _presets(model):
         made, sizes = _make(inputs, roles, dict(dims or {}), preset, seed, count)
-        if not check or not (sizes.open or (sizes.batch and pins_elements(model))):
+        if unsure is None:
+            unsure = sizes.open or (sizes.batch and pins_elements(model))
+        if not unsure:
             return made
         shapes = tuple(np.shape(v) if isinstance(v, np.ndarray) else () for v in made.feeds.values())
         if shapes in tried:

@@ -18,13 +18,16 @@ from passes.patch import Patch
 from passes.region import Region
 
 
-def by_definition(node: Node, region: Region, version: int) -> Patch | str | None:
-    """The node as others of opset `version`, if the opset before does not have it; None where it does or nothing defines it."""
+def goes_by_definition(op: str, version: int) -> bool:
+    """Whether opset `version` defines an op by others, and the one before does not have it."""
+    schema: Any = schema_of(op, version)
+    return schema is not None and has_definition(schema) and schema_of(op, version - 1) is None
+
+
+def by_definition(node: Node, region: Region) -> Patch | str | None:
+    """An adapter: the node as others of its own opset, which is still that of the region."""
+    version = region.opset
     schema: Any = schema_of(node.op, version)
-    if schema is None or not has_definition(schema):
-        return None
-    if schema_of(node.op, version - 1) is not None:
-        return None
     if any(isinstance(v, Graph) for v in node.attrs.values()):
         return None
     types = [_type(t, region) if region.has(node, k) else onnx.TypeProto() for k, t in enumerate(node.inputs)]

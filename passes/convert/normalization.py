@@ -35,12 +35,17 @@ def group_normalization_by_group(node: Node, region: Region) -> Patch | str | No
     return _by_instances(node, region, by_group=True)
 
 
+def _widens(node: Node, dtype: np.dtype[Any]) -> bool:
+    """Whether the statistics are taken in float32, of a narrower type."""
+    return int(node.attrs.get("stash_type", 1)) == TensorProto.FLOAT and dtype.itemsize < 4
+
+
 def _by_instances(node: Node, region: Region, *, by_group: bool) -> Patch | str | None:
     x, rank, dtype = node.inputs[0], region.rank(node.inputs[0]), region.dtype(node.inputs[0])
     if rank is None or dtype is None:
         return "the rank or type of its input is not known"
     groups = int(node.attrs["num_groups"])
-    widens = int(node.attrs.get("stash_type", 1)) == TensorProto.FLOAT and dtype.itemsize < 4
+    widens = _widens(node, dtype)
     inner = np.dtype(np.float32) if widens else dtype
     patch = replacement(node, region)
     if by_group:
@@ -78,7 +83,7 @@ def _spelled_out(node: Node, region: Region, *, centred: bool) -> Patch | str | 
     if any(not region.is_unread(t) for t in node.outputs[1:]):
         return "its mean or its deviation is read"
     axes = list(range(int(node.attrs.get("axis", -1)) % rank, rank))
-    widens = int(node.attrs.get("stash_type", 1)) == TensorProto.FLOAT and dtype.itemsize < 4
+    widens = _widens(node, dtype)
     patch = replacement(node, region)
 
     def mean_of(value: Any) -> Any:

@@ -18,10 +18,9 @@ from exec.ir.opsets import schema_of
 from passes.base import Rewrite, Safety
 from passes.convert import downward, normalization, resize, upward
 from passes.convert.adapters import Adapter, down, up
-from passes.convert.by_definition import by_definition
+from passes.convert.by_definition import by_definition, goes_by_definition
 from passes.invariants import check_node
 from passes.ledger import Ledger
-from passes.patch import Patch
 from passes.region import Region, Workspace
 from passes.regional import RegionalVerifier
 from passes.shapes.elementwise import BROADCASTING
@@ -68,7 +67,7 @@ def _climb(workspace: Workspace, target: int, witness: RegionalVerifier | None) 
         adapters = {op: adapter for (op, to), adapter in up.items() if to == version}
         _set_opset(workspace, version)
         for region in _regions(workspace):
-            _adapt(region, _by_op(adapters), version, version - 1, witness)
+            _adapt(region, adapters, version, version - 1, witness)
         workspace.flush()
     _check(workspace, target, target)
 
@@ -78,10 +77,10 @@ def _descend(workspace: Workspace, target: int, witness: RegionalVerifier | None
     for version in range(newest, target, -1):
         adapters = {op: adapter for (op, below), adapter in down.items() if below == version}
         for region in _regions(workspace):
-            _adapt(region, _defined(adapters, version), version - 1, version, witness)
+            _adapt(region, _definitions(region, adapters, version), version - 1, version, witness)
             workspace.flush()
             region.opset = version - 1
-            _adapt(region, _by_op(adapters), version - 1, version, witness)
+            _adapt(region, adapters, version - 1, version, witness)
             _drop_defaults(region, version - 1)
         workspace.flush()
         _set_opset(workspace, version - 1)
@@ -92,9 +91,18 @@ def _regions(workspace: Workspace) -> list[Region]:
     return [r for r in workspace.regions if not r.is_function]
 
 
-def _adapt(region: Region, adapter: Adapter, version: int, old: int, witness: RegionalVerifier | None) -> None:
+def _definitions(region: Region, adapters: dict[str, Adapter], version: int) -> dict[str, Adapter]:
+    """For the ops of a graph that the opset before `version` lacks and no adapter writes."""
+    ops = {node.op for node in region.nodes() if not node.domain}
+    return {op: by_definition for op in ops - adapters.keys() if goes_by_definition(op, version)}
+
+
+def _adapt(
+    region: Region, adapters: dict[str, Adapter], version: int, old: int, witness: RegionalVerifier | None
+) -> None:
     for node in list(region.nodes()):
-        if not region.is_plain(node):
+        adapter = adapters.get(node.op)
+        if adapter is None or not region.is_plain(node):
             continue
         found = adapter(node, region)
         if isinstance(found, str):
@@ -108,23 +116,6 @@ def _adapt(region: Region, adapter: Adapter, version: int, old: int, witness: Re
         if problem:
             where = f"node {node.name or node.op}"
             raise RewriteError(f"{node.op} computes something else in opset {version}", where, problem, _as_far_as(old))
-
-
-def _by_op(adapters: dict[str, Adapter]) -> Adapter:
-    def adapter(node: Node, region: Region) -> Patch | str | None:
-        known = adapters.get(node.op)
-        return None if known is None else known(node, region)
-
-    return adapter
-
-
-def _defined(adapters: dict[str, Adapter], version: int) -> Adapter:
-    """For what no adapter writes in the opset before `version`."""
-
-    def adapter(node: Node, region: Region) -> Patch | str | None:
-        return None if node.op in adapters else by_definition(node, region, version)
-
-    return adapter
 
 
 def _drop_defaults(region: Region, version: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from exec.errors import FeedError
+from exec.errors import FeedError, OptionError
 from exec.feeds import make_feeds
 from exec.ir import load
 from exec.session import Session
@@ -156,3 +156,13 @@ def test_a_length_that_was_traced_into_a_list_of_sizes_is_found(proto: Any) -> N
             b = Shape <end = 1> (x)  t = Concat <axis = 0> (b, n, six)  y = Reshape (x, t) } """,
     )
     assert made.feeds["x"].shape[1:] == (10, 6)
+
+
+def test_a_dimension_nobody_has_is_answered_with_each_name_once(proto: Any) -> None:
+    with pytest.raises(OptionError) as error:
+        feeds_of(
+            proto,
+            "g (float[batch, 3] x, float[batch, 3] z) => (float[batch, 3] y) { y = Add(x, z) }",
+            dims={"batch_size": 2},
+        )
+    assert error.value.hint.count("batch") == 1

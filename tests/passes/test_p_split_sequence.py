@@ -44,6 +44,7 @@ def test_no_sequence_is_left_and_the_parts_are_the_same(form: str, opset: int) -
 KEPT = {
     "the size of axis 1 is not known": "g (float[4,N] x, int64 i) => (y) <int64 n = {3}> { s = SplitToSequence <axis = 1> (x, n)  j = Constant <value = int64 {0}> ()  y = SequenceAt (s, j) }",
     "its lengths are computed": "g (float[4,6] x, int64 n) => (y) { s = SplitToSequence <axis = 1> (x, n)  j = Constant <value = int64 {0}> ()  y = SequenceAt (s, j) }",
+    "it has 300 parts, 256 are taken apart": "g (float[300] x) => (y) { s = SplitToSequence <axis = 0> (x)  j = Constant <value = int64 {0}> ()  y = SequenceAt (s, j) }",
     "the sequence is also read by SequenceLength": "g (float[4,6] x) => (y, n) <int64 n0 = {3}> { s = SplitToSequence <axis = 1> (x, n0)  j = Constant <value = int64 {0}> ()  y = SequenceAt (s, j)  n = SequenceLength (s) }",
     "the sequence is also read by SequenceAt": "g (float[4,6] x, int64 i) => (y) <int64 n = {3}> { s = SplitToSequence <axis = 1> (x, n)  y = SequenceAt (s, i) }",
 }

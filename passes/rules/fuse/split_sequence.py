@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import numpy as np
+
 from exec.ir import Node
 from passes.base import Refusal, Rewrite
 from passes.patch import Patch
@@ -41,7 +43,9 @@ class ReplaceSplitToSequence(Rewrite):
         lengths = self._lengths(node, size, region)
         if lengths is None:
             return Refusal("its lengths are computed", node, self.id)
-        if len(lengths) > MOST_PARTS or sum(lengths) != size or min(lengths, default=0) < 1:
+        if len(lengths) > MOST_PARTS:
+            return Refusal(f"it has {len(lengths):,} parts, {MOST_PARTS} are taken apart", node, self.id)
+        if sum(lengths) != size or min(lengths, default=0) < 1:
             return None
         patch = self.patch(region, node)
         parts = split(patch, x, lengths, axis, [None] * len(lengths)) if len(lengths) > 1 else [x]
@@ -51,16 +55,11 @@ class ReplaceSplitToSequence(Rewrite):
         return patch
 
     def _lengths(self, node: Node, size: int, region: Region) -> list[int] | None:
-        if not region.has(node, 1):
-            return [1] * size if size <= MOST_PARTS else None
-        given = region.constant(node.inputs[1])
+        given = region.constant(node.inputs[1]) if region.has(node, 1) else np.array(1)
         if given is None:
             return None
         if given.ndim:
             return [int(v) for v in given]
-        length = int(given)
-        return (
-            [min(length, size - at) for at in range(0, size, length)]
-            if length > 0 and size <= length * MOST_PARTS
-            else None
-        )
+        length = max(int(given), 1)
+        whole, rest = divmod(size, length)
+        return [length] * whole + ([rest] if rest else [])
